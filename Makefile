@@ -1,0 +1,36 @@
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python -m
+STAMP := $(VENV)/.installed
+
+.PHONY: install demo test test-slow bench lint clean
+
+install: $(STAMP)
+
+$(STAMP): setup.cfg constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)/bin/python -m pip install --quiet -c constraints.txt torch
+	$(VENV)/bin/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $(STAMP)
+
+demo: install
+	$(RUN) causalaudit.demo --out out
+
+lint: install
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) mypy
+	$(VENV)/bin/lint-imports
+
+test: lint
+	$(RUN) pytest -m "not slow" -n 2
+
+test-slow: install
+	$(RUN) pytest -m slow -n 2 --durations=10
+
+bench: install
+	$(RUN) benchmarks
+
+clean:
+	rm -rf $(VENV) .venv-* out build dist *.egg-info

@@ -1,0 +1,212 @@
+"""Data sets: one that is generated, and loaders of public ones.
+
+A loader looks for its file in the `path` it is given (a file or a folder), then in the folder named by the environment
+variable ``CAUSALAUDIT_DATA``, then in the cache folder (``causalaudit`` under ``XDG_CACHE_HOME`` or ``~/.cache``), then on
+OpenML where that has the same table; otherwise the error says what to put where. No data are shipped.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import fetch_openml
+
+from causalaudit.errors import DataError
+from causalaudit.randomness import generator
+
+__all__ = ["load_adult", "load_compas", "load_german_credit", "load_law_school", "load_loan", "make_loan"]
+
+
+def make_loan(n: int = 5000, seed: int = 0) -> pd.DataFrame:
+    """Draw the loan scenario of Alvarez and Ruggieri (2025), section 5.2, with its true counterfactuals.
+
+    Parameters
+    ----------
+    n
+        Number of applicants.
+    seed
+        Same seed, same applicants.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `gender` (male, female), `salary` and `balance` in dollars, `approved` (1 if salary + 5 · balance > 225,000, else
+        0), and what the same applicant would have had as a man: `salary_if_male`, `balance_if_male`,
+        `approved_if_male`.
+
+    Notes
+    -----
+    The equations are those of `causalaudit.models.loan.true_process`.
+
+    Examples
+    --------
+    >>> import causalaudit as ca
+    >>> applicants = ca.datasets.make_loan(1000, seed=0)
+    >>> women = applicants[applicants.gender == "female"]
+    >>> bool((women.salary_if_male >= women.salary).all())
+    True
+    """
+    if n < 1:
+        raise DataError(f"n is {n}, but there must be at least one applicant.")
+    rng = generator(seed, "make_loan")
+    female = rng.random(n) < 0.35
+    salary_if_male = 10_000.0 * rng.poisson(10, n)
+    salary = salary_if_male - 1_500.0 * rng.poisson(10, n) * female
+    noise = 2_500.0 * rng.standard_normal(n)
+    balance_if_male = 0.3 * salary_if_male + noise
+    balance = 0.3 * salary - 300.0 * rng.chisquare(4, n) * female + noise
+    return pd.DataFrame(
+        {
+            "gender": np.where(female, "female", "male"),
+            "salary": salary,
+            "balance": balance,
+            "approved": (salary + 5 * balance > 225_000).astype(int),
+            "salary_if_male": salary_if_male,
+            "balance_if_male": balance_if_male,
+            "approved_if_male": (salary_if_male + 5 * balance_if_male > 225_000).astype(int),
+        }
+    )
+
+
+def load_loan(path: str | Path | None = None) -> pd.DataFrame:
+    """Load the loan applications as the authors of situation testing drew them (4,993 people).
+
+    Returns
+    -------
+    pandas.DataFrame
+        `gender` (male, female), `salary` and `balance` in dollars, `approved` (0, 1).
+    """
+    raw = _read("loan_application.csv", path, "the public repository of the paper", sep="|")
+    return pd.DataFrame(
+        {
+            "gender": raw["Gender"].map({0: "male", 1: "female"}),
+            "salary": raw["AnnualSalary"].astype(float),
+            "balance": raw["AccountBalance"],
+            "approved": (raw["LoanApproval"] == 1).astype(int),
+        }
+    )
+
+
+def load_law_school(path: str | Path | None = None) -> pd.DataFrame:
+    """Load the survey of the Law School Admission Council (Wightman 1998; 21,790 people).
+
+    Returns
+    -------
+    pandas.DataFrame
+        `Gender` (Male, Female), `Race` (White, NonWhite), `GenderRace` (Female-NonWhite, Other), `race_detailed` (eight
+        groups), `LSAT` (10 to 48, a tenth of the rows not whole), `UGPA` (0 to 4.2) and `ZFYA` (standardised
+        first-year average).
+    """
+    raw = _read("law_school.csv", path, "the public repository of the situation-testing paper", sep="|")
+    both = (raw["sex"] == "Female") & (raw["race_nonwhite"] == "NonWhite")
+    return pd.DataFrame(
+        {
+            "Gender": raw["sex"],
+            "Race": raw["race_nonwhite"],
+            "GenderRace": np.where(both, "Female-NonWhite", "Other"),
+            "race_detailed": raw["race"],
+            "LSAT": raw["LSAT"],
+            "UGPA": raw["UGPA"],
+            "ZFYA": raw["ZFYA"],
+        }
+    )
+
+
+def load_compas(path: str | Path | None = None) -> pd.DataFrame:
+    """Load ProPublica's two-year COMPAS file (7,214 people), unfiltered.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The publisher's columns: `sex, age, age_cat, race, juv_fel_count, juv_misd_count, juv_other_count, priors_count,
+        days_b_screening_arrest, c_charge_degree, is_recid, decile_score, score_text, two_year_recid`; the index is `id`.
+        `days_b_screening_arrest` is missing for 307 people.
+    """
+    names = ("compas_two_years.csv", "compas-scores-two-years.csv")
+    raw = _read(names, path, "ProPublica's repository compas-analysis")
+    columns = (
+        "sex age age_cat race juv_fel_count juv_misd_count juv_other_count priors_count days_b_screening_arrest "
+        "c_charge_degree is_recid decile_score score_text two_year_recid"
+    )
+    return raw.set_index("id")[columns.split()]
+
+
+def load_adult(path: str | Path | None = None) -> pd.DataFrame:
+    """Load the Adult census data (48,842 people), from OpenML if there is no file.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The publisher's columns: `age, workclass, fnlwgt, education, education-num, marital-status, occupation,
+        relationship, race, sex, capital-gain, capital-loss, hours-per-week, native-country, income` (<=50K, >50K), and,
+        if read from a file that has it, `split` (train, test). Unknown values are missing.
+    """
+    found = _find("adult.csv.gz", path) or _find("adult.csv", path)
+    if found is not None:
+        return pd.read_csv(found, na_values="?", skipinitialspace=True)
+    try:
+        table = fetch_openml("adult", version=2, as_frame=True, data_home=str(_cache()), parser="pandas").frame
+    except OSError as error:
+        raise _missing(("adult.csv.gz",), "the UCI repository, train and test parts together") from error
+    table = table.rename(columns={"class": "income"})
+    text = table.select_dtypes("category").columns
+    return table.assign(**{name: table[name].astype(object).where(table[name].notna(), None) for name in text})
+
+
+def load_german_credit(path: str | Path | None = None, version: str = "statlog") -> pd.DataFrame:
+    """Load German credit data (1,000 people).
+
+    Parameters
+    ----------
+    path
+        A file or a folder.
+    version
+        "statlog": UCI Statlog, coded as published (A11, ...), with `personal_status_sex` and `class` (1 good, 2 bad).
+        "south": the corrected South German Credit data, with `gender` and `credit_risk` (1 good, 0 bad).
+
+    Returns
+    -------
+    pandas.DataFrame
+        `status, duration, credit_history, purpose, amount, savings, ..., foreign_worker`, as the publisher names them,
+        and the two columns named above.
+    """
+    if version == "statlog":
+        return _read("german_credit_statlog.csv", path, "the UCI repository, with a header")
+    if version == "south":
+        return _read("german_credit.csv", path, "the UCI repository (South German Credit)", sep="|")
+    raise DataError(f"version is {version!r}, but must be 'statlog' or 'south'.")
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "causalaudit"
+
+
+def _read(names: str | tuple[str, ...], path: str | Path | None, source: str, **options: Any) -> pd.DataFrame:
+    candidates = (names,) if isinstance(names, str) else names
+    for name in candidates:
+        found = _find(name, path)
+        if found is not None:
+            return pd.read_csv(found, **options)
+    raise _missing(candidates, source)
+
+
+def _find(name: str, path: str | Path | None) -> Path | None:
+    if path is not None:
+        given = Path(path)
+        if given.is_file():
+            return given
+        if not given.is_dir():
+            raise DataError(f"path is {str(given)!r}, but there is no such file or folder.")
+    folders = [Path(path)] if path is not None else []
+    if os.environ.get("CAUSALAUDIT_DATA"):
+        folders.append(Path(os.environ["CAUSALAUDIT_DATA"]))
+    return next((folder / name for folder in [*folders, _cache()] if (folder / name).is_file()), None)
+
+
+def _missing(names: tuple[str, ...], source: str) -> DataError:
+    return DataError(
+        f"{' or '.join(map(repr, names))} was not found. Get it from {source} and either pass its path, or put it into the "
+        f"folder named by the environment variable CAUSALAUDIT_DATA, or into {str(_cache())!r}."
+    )

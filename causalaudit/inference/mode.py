@@ -1,0 +1,152 @@
+"""Find the highest point of a density, and how it curves there."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+
+from causalaudit.errors import InferenceError
+from causalaudit.inference.density import Density
+from causalaudit.scm.execution import numerics
+from causalaudit.scm.simulation import prior_draws
+
+_STARTS = 64
+_FLAT = 1e-9  # smallest curvature, relative to the largest, of an identified posterior
+
+
+@dataclass(frozen=True)
+class Mode:
+    """The maximum of a density in unconstrained space, and the Hessian of its negative logarithm there."""
+
+    location: np.ndarray
+    hessian: np.ndarray
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """The inverse Hessian."""
+        units = 1 / np.sqrt(np.diag(self.hessian))
+        inverse = np.linalg.inv(self.hessian * np.outer(units, units))
+        return (inverse + inverse.T) / 2 * np.outer(units, units)
+
+
+def find_mode(density: Density, prior: bool, jacobian: bool, seed: int) -> Mode:
+    """Climb from the best of 64 draws from the prior by Newton steps in a trust region.
+
+    Parameters
+    ----------
+    prior, jacobian
+        Whether the density includes the prior, and the Jacobian of unconstrained space. Without the first
+        it is the likelihood; with the first alone, the posterior density in the parameters' own units.
+
+    Raises
+    ------
+    InferenceError
+        If there is no finite start, no maximum, or a direction in which the density is flat.
+    """
+    starts = _unconstrained_starts(density, seed)
+    # Steps are measured in the spread of the prior, because parameters have the data's units.
+    spread = np.subtract(*np.quantile(starts, [0.84, 0.16], axis=0)) / 2
+    spread = np.where(spread > 0, spread, 1.0)
+
+    def negative(vector: torch.Tensor) -> torch.Tensor:
+        return -density.total(vector * torch.from_numpy(spread), prior, jacobian)
+
+    with numerics():
+        start = _best_start(density, starts, prior, jacobian) / spread
+        location = _climb(negative, start, density.space.labels)
+        hessian = _hessian(negative, location)
+    _refuse_flat(hessian, density.space.labels, prior)
+    return Mode(location * spread, hessian / np.outer(spread, spread))
+
+
+def _unconstrained_starts(density: Density, seed: int) -> np.ndarray:
+    draws = prior_draws(density.scm, _STARTS, seed)
+    return np.stack([density.space.inverse({k: v[i] for k, v in draws.items()}) for i in range(_STARTS)])
+
+
+def _best_start(density: Density, starts: np.ndarray, prior: bool, jacobian: bool) -> np.ndarray:
+    parts = density.over(starts)
+    heights = parts["likelihood"].copy()
+    if prior:
+        heights += sum(value for name, value in parts.items() if name.startswith("prior "))
+    if jacobian:
+        heights += parts["jacobian"]
+    heights[~np.isfinite(heights)] = -np.inf
+    best: np.ndarray = starts[int(np.argmax(heights))]
+    if np.isneginf(heights.max()):
+        raise InferenceError(
+            f"The data have probability zero under each of {_STARTS} draws from the prior of {density.scm.name!r}. "
+            f"{_impossible_rows(density, best)} Check that the priors are in the units of the data."
+        )
+    return best
+
+
+def _impossible_rows(density: Density, vector: np.ndarray) -> str:
+    values = {name: density.over(vector[None])[f"value {name}"] for name in density.scm.parameters}
+    bad = torch.from_numpy(~np.isfinite(density.likelihood_by_row(values, 1)[0]))
+    if not bad.any():
+        return "Each person alone is possible."
+    example = {name: value[bad][0].tolist() for name, value in density.rows.values.items()}
+    return f"{int(density.rows.counts[bad].sum())} people are impossible, for example {example}."
+
+
+def _climb(negative: Callable[[torch.Tensor], torch.Tensor], start: np.ndarray, labels: list[str]) -> np.ndarray:
+    def value_and_gradient(point: np.ndarray) -> tuple[float, np.ndarray]:
+        vector = torch.tensor(point, requires_grad=True)
+        value = negative(vector)
+        (gradient,) = torch.autograd.grad(value, vector)
+        height = value.item()
+        return (height if np.isfinite(height) else np.inf), np.nan_to_num(gradient.numpy())
+
+    found = minimize(
+        value_and_gradient,
+        start,
+        jac=True,
+        hess=lambda point: _hessian(negative, point),
+        method="trust-exact",
+        options={"maxiter": 500, "gtol": 1e-6, "max_trust_radius": 1e3},
+    )
+    point = np.asarray(found.x)
+    # Trust regions stop at rounding of the height; Newton steps go on to rounding of the location.
+    for _ in range(20):
+        _, gradient = value_and_gradient(point)
+        step = np.linalg.lstsq(_hessian(negative, point), gradient, rcond=None)[0]
+        if not np.isfinite(step).all() or np.abs(step).max() > 1e-2:
+            break
+        point = point - step
+        if np.abs(step).max() < 1e-13:
+            return point
+    _, gradient = value_and_gradient(point)
+    if np.abs(gradient).max() > 1e-3 * max(1.0, abs(float(found.fun)) * 1e-9):
+        worst = labels[int(np.argmax(np.abs(point - start)))]
+        raise InferenceError(
+            f"No maximum was found: the density still rises after 500 steps, the farthest along {worst!r} "
+            "(in unconstrained space). It may be unbounded: give the parameter a proper, narrower prior, or more data."
+        )
+    return point
+
+
+def _hessian(negative: Callable[[torch.Tensor], torch.Tensor], point: np.ndarray) -> np.ndarray:
+    hessian = torch.autograd.functional.hessian(negative, torch.tensor(point))
+    return np.asarray(hessian.numpy())
+
+
+def _refuse_flat(hessian: np.ndarray, labels: list[str], prior: bool) -> None:
+    scale = np.sqrt(np.abs(np.diag(hessian)))
+    if not len(scale):
+        return
+    if (scale == 0).any() or not np.isfinite(hessian).all():
+        flat = [label for label, width in zip(labels, scale, strict=True) if not width > 0] or labels
+    else:
+        curvatures, directions = np.linalg.eigh(hessian / np.outer(scale, scale))
+        if curvatures[0] > _FLAT * curvatures[-1]:
+            return
+        weight = np.abs(directions[:, 0])
+        flat = [label for label, share in zip(labels, weight, strict=True) if share > 0.3 * weight.max()]
+    raise InferenceError(
+        f"The {'posterior' if prior else 'likelihood'} is flat along {', '.join(map(repr, flat))}: "
+        "the data do not tell them apart. "
+        + ("Give them proper priors." if prior else "Use a method with priors (map, laplace), or drop one.")
+    )

@@ -1,0 +1,164 @@
+"""The posterior: parameter draws beside the program and the data they belong to."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import arviz as az
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from causalaudit.errors import DataError
+from causalaudit.inference.density import Density
+from causalaudit.inference.diagnostics import TRUSTED_K, Diagnostics, diagnose
+from causalaudit.inference.storage import read, write
+from causalaudit.scm import SCM
+from causalaudit.scm.simulation import simulate
+
+
+class LogEvidence(NamedTuple):
+    """An importance-sampling estimate of log p(data | program), and its standard error."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What `fit` returns.
+
+    Attributes
+    ----------
+    scm : SCM
+        The program.
+    data : pandas.DataFrame
+        The people it was fitted to, all columns.
+    idata : arviz.InferenceData
+        Groups `posterior`, `sample_stats`, `observed_data`, `log_prior` and, after `log_likelihood` was
+        called, `log_likelihood`.
+    settings : dict
+        Method, draws, chains and seed.
+    """
+
+    scm: SCM
+    data: pd.DataFrame
+    idata: az.InferenceData
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"Posterior of {self.scm.name!r}: {len(self.data)} people, "
+            f"{self.settings['chains']} × {self.settings['draws']} draws by {self.settings['method']}"
+        )
+
+    @property
+    def log_evidence(self) -> LogEvidence | None:
+        """The marginal likelihood of the program; None where it is not estimated or not to be trusted."""
+        attributes = self.idata["sample_stats"].attrs
+        if "log_evidence" not in attributes or not attributes["pareto_k"] < TRUSTED_K:
+            return None
+        return LogEvidence(float(attributes["log_evidence"]), float(attributes["log_evidence_error"]))
+
+    def draw_numbers(self, draws: int | None = None) -> np.ndarray:
+        """Return the positions of `draws` evenly spaced draws (None: all), chains one after the other."""
+        total = self.settings["chains"] * self.settings["draws"]
+        if draws is None:
+            return np.arange(total)
+        if not 1 <= draws <= total:
+            raise DataError(f"draws is {draws}, but the posterior has {total}: choose a number from 1 to {total}.")
+        return np.linspace(0, total - 1, draws).round().astype(int)
+
+    def parameters(self, draws: int | None = None) -> dict[str, np.ndarray]:
+        """Return the draws of each parameter, with a leading axis of draws."""
+        numbers = self.draw_numbers(draws)
+        stacked = {name: self.idata["posterior"][name].to_numpy() for name in self.scm.parameters}
+        return {name: value.reshape(-1, *value.shape[2:])[numbers] for name, value in stacked.items()}
+
+    def log_likelihood(self, progress: bool = True) -> xr.DataArray:
+        """Return the log-likelihood of each person, latents summed out, for each draw.
+
+        It is computed on the distinct rows of the data, kept in ``idata.log_likelihood`` for `arviz.loo`, and
+        takes 8 bytes × draws × people of memory.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> people = ca.datasets.make_loan(50, seed=0)
+        >>> posterior = ca.fit(ca.models.loan.linear(), people, draws=10, chains=2)
+        >>> posterior.log_likelihood().shape
+        (2, 10, 50)
+        """
+        if "log_likelihood" not in self.idata.groups():
+            density = Density(self.scm, self.scm.encode(self.data))
+            total = len(self.draw_numbers())
+            rows = density.likelihood_by_row(self.parameters(), total, progress)
+            people = rows[:, density.rows.inverse].reshape(self.settings["chains"], self.settings["draws"], -1)
+            coordinates = {"individual": self.data.index.to_numpy()}
+            array = xr.DataArray(people, dims=("chain", "draw", "individual"), coords=coordinates)
+            self.idata.add_groups({"log_likelihood": array.to_dataset(name="people")})
+        result: xr.DataArray = self.idata["log_likelihood"]["people"]
+        return result
+
+    def summary(self, prob: float = 0.9) -> pd.DataFrame:
+        """Return mean, standard deviation, highest-density interval, effective size and error of each parameter.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> posterior = ca.fit(ca.models.loan.linear(), ca.datasets.make_loan(200, seed=0), seed=0)
+        >>> list(posterior.summary().columns)
+        ['mean', 'sd', 'hdi_low', 'hdi_high', 'ess', 'mcse']
+        """
+        if not self.idata["posterior"].data_vars:
+            return pd.DataFrame(columns=["mean", "sd", "hdi_low", "hdi_high", "ess", "mcse"], dtype=float)
+        table: Any = az.summary(self.idata, kind="stats", hdi_prob=prob, round_to="none")
+        table.columns = pd.Index(["mean", "sd", "hdi_low", "hdi_high"])
+        ess = self.idata["sample_stats"].attrs.get("ess", np.nan)
+        return table.assign(ess=ess, mcse=table["sd"] / np.sqrt(ess))
+
+    def diagnostics(self) -> Diagnostics:
+        """Say in words whether the draws can be trusted, with the numbers behind it."""
+        return diagnose(self.settings["method"], self.idata["sample_stats"].attrs, len(self.draw_numbers()))
+
+    def predictive(self, draws: int | None = None, seed: int = 0) -> xr.Dataset:
+        """Simulate as many new people as the data have, for each draw of the parameters.
+
+        Takes about 8 bytes × draws × people × variables of memory.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> posterior = ca.fit(ca.models.loan.linear(), ca.datasets.make_loan(50, seed=0))
+        >>> posterior.predictive(draws=7)["balance"].shape
+        (7, 50)
+        """
+        numbers = self.draw_numbers(draws)
+        return simulate(self.scm, self.parameters(draws), len(self.data), len(numbers), seed)
+
+    def save(self, path: str | Path) -> None:
+        """Write the posterior, its data and settings to a netCDF file; `Posterior.load` reads it back.
+
+        Examples
+        --------
+        >>> import tempfile, causalaudit as ca
+        >>> scm = ca.models.loan.linear()
+        >>> posterior = ca.fit(scm, ca.datasets.make_loan(50, seed=0))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     posterior.save(f"{folder}/loan.nc")
+        ...     ca.Posterior.load(f"{folder}/loan.nc", scm)
+        Posterior of 'loan, linear': 50 people, 4 × 1000 draws by laplace
+        """
+        write(Path(path), self.scm, self.data, self.idata, self.settings)
+
+    @classmethod
+    def load(cls, path: str | Path, scm: SCM) -> "Posterior":
+        """Read a posterior that was saved.
+
+        Raises
+        ------
+        SavedPosteriorError
+            If the file is damaged, or belongs to another program: structure, families and levels are
+            compared, and the densities of stored draws are computed again.
+        """
+        return cls(scm, *read(Path(path), scm))

@@ -1,0 +1,31 @@
+"""The log-probability of people under a program."""
+
+import pyro.distributions as dist
+import torch
+from pyro.poutine.messenger import Messenger
+from pyro.poutine.util import site_is_subsample
+from torch.distributions import Distribution
+
+from causalaudit.scm.handlers import Message, is_person, law_of
+
+
+class Score(Messenger):
+    """Add up the log-probabilities of the variables of each person."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total: torch.Tensor = torch.zeros(())
+
+    def _pyro_post_sample(self, message: Message) -> None:
+        if is_person(message) and not site_is_subsample(message):
+            self.total = self.total + log_probability(law_of(message), message["value"])
+
+
+def log_probability(law: Distribution, value: torch.Tensor) -> torch.Tensor:
+    """Return log p(value); a computed value must agree to rounding."""
+    if isinstance(law, dist.Delta):
+        computed = law.v.double()
+        close = (value.double() - computed).abs() <= 1e-9 * computed.abs().clamp(min=1.0)
+        return torch.where(close, 0.0, -torch.inf)
+    density: torch.Tensor = law.log_prob(value)
+    return density

@@ -1,0 +1,107 @@
+"""Parameters in unconstrained space: one real vector for all of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from pyro.distributions.util import sum_rightmost
+from pyro.poutine.messenger import Messenger
+from pyro.poutine.util import site_is_subsample
+from torch.distributions import biject_to
+
+from causalaudit.randomness import seeded
+from causalaudit.scm import SCM
+from causalaudit.scm.execution import numerics
+from causalaudit.scm.handlers import Message, Record, Tensors, is_person, run
+
+
+class Unconstrain(Messenger):
+    """Give each parameter the value that unconstrained numbers stand for, and add up its log-densities.
+
+    The support of a parameter may depend on other parameters: the transform is taken where the site is.
+    """
+
+    def __init__(self, numbers: Mapping[str, torch.Tensor], batch_dims: Mapping[str, int]) -> None:
+        super().__init__()
+        self.numbers, self.batch_dims = numbers, batch_dims
+        self.values: Tensors = {}
+        self.log_prior: Tensors = {}
+        self.log_jacobian: torch.Tensor = torch.zeros(())
+
+    def _pyro_sample(self, message: Message) -> None:
+        name = message["name"]
+        if name not in self.numbers:
+            return
+        transform, number = biject_to(message["fn"].support), self.numbers[name]
+        value = transform(number)
+        message["value"] = self.values[name] = value
+        self.log_prior[name] = sum_rightmost(message["fn"].log_prob(value), self.batch_dims[name])
+        jacobian = transform.log_abs_det_jacobian(number, value)
+        self.log_jacobian = self.log_jacobian + sum_rightmost(jacobian, self.batch_dims[name])
+
+    def _pyro_post_sample(self, message: Message) -> None:
+        if message["infer"].get("_deterministic") and not is_person(message):
+            self.values[message["name"]] = message["value"]
+
+
+class _Invert(Messenger):
+    """Find the unconstrained numbers of given parameter values."""
+
+    def __init__(self, values: Mapping[str, torch.Tensor]) -> None:
+        super().__init__()
+        self.values = values
+        self.numbers: Tensors = {}
+        self.batch_dims: dict[str, int] = {}
+
+    def _pyro_sample(self, message: Message) -> None:
+        name = message["name"]
+        if name in self.values and not site_is_subsample(message):
+            law: Any = message["fn"]
+            message["value"] = self.values[name]
+            self.numbers[name] = biject_to(law.support).inv(self.values[name])
+            self.batch_dims[name] = len(law.batch_shape)
+
+
+class Space:
+    """The unconstrained space of an SCM's parameters."""
+
+    def __init__(self, scm: SCM) -> None:
+        self.scm = scm
+        record = Record()
+        with numerics(), torch.no_grad(), seeded(0, "space"):
+            run(scm.program, 1, record)
+            found = self._invert({name: record.values[name] for name in scm.parameters})
+        self.batch_dims = found.batch_dims
+        self.shapes = {name: tuple(number.shape) for name, number in found.numbers.items()}
+        self.sizes = {name: int(np.prod(shape)) for name, shape in self.shapes.items()}
+        self.size = sum(self.sizes.values())
+
+    def _invert(self, values: Mapping[str, torch.Tensor]) -> _Invert:
+        messenger = _Invert(values)
+        run(self.scm.program, 1, messenger)
+        return messenger
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the unconstrained numbers."""
+        return [
+            name if not self.shapes[name] else f"{name}[{', '.join(map(str, position))}]"
+            for name in self.shapes
+            for position in np.ndindex(self.shapes[name])
+        ]
+
+    def split(self, vector: torch.Tensor) -> Tensors:
+        """Cut vectors (the last axis) into the numbers of each parameter."""
+        parts = vector.split(list(self.sizes.values()), dim=-1) if self.sizes else ()
+        return {
+            name: part.reshape((*vector.shape[:-1], *self.shapes[name]))
+            for name, part in zip(self.shapes, parts, strict=True)
+        }
+
+    def inverse(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the unconstrained vector of one draw of parameter values."""
+        with numerics(), torch.no_grad():
+            tensors = {name: torch.from_numpy(np.array(value, dtype=float)) for name, value in values.items()}
+            numbers = self._invert(tensors).numbers
+            return np.concatenate([numbers[name].numpy().ravel() for name in self.shapes] or [np.empty(0)])

@@ -1,0 +1,1 @@
+"""Plots: functions that take axes or make them, and return them."""

@@ -1,0 +1,44 @@
+"""One way to do long work: in parallel if the user says so, with a progress bar if it takes a while."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from joblib import Parallel, delayed
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+_PATIENCE = 2.0  # seconds of work before a bar appears
+
+
+def parallel(
+    function: Callable[[Task], Result], tasks: Sequence[Task], description: str, progress: bool = True
+) -> Iterator[Result]:
+    """Yield ``function(task)`` for each task, in order, as soon as it is there.
+
+    `joblib.parallel_config` decides on workers; by default there is one. Interrupting keeps what was
+    yielded.
+    """
+    results = Parallel(return_as="generator")(delayed(function)(task) for task in tasks)
+    yield from watched(results, len(tasks), description, progress)
+
+
+def watched(items: Iterable[Any], total: int, description: str, progress: bool = True) -> Iterator[Any]:
+    """Yield the items; show a bar once they have taken two seconds."""
+    started = time.monotonic()
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    bar: Progress | None = None
+    try:
+        for done, item in enumerate(items, start=1):
+            if progress and bar is None and time.monotonic() - started > _PATIENCE and done < total:
+                bar = Progress(*columns, console=Console(stderr=True), transient=True)
+                bar.start()
+                bar.add_task(description, total=total)
+            if bar is not None:
+                bar.update(bar.task_ids[0], completed=done)
+            yield item
+    finally:
+        if bar is not None:
+            bar.stop()

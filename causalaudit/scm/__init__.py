@@ -1,0 +1,6 @@
+"""A Pyro program as a structural causal model."""
+
+from causalaudit.scm.graph import diagram
+from causalaudit.scm.program import SCM
+
+__all__ = ["SCM", "diagram"]

@@ -1,0 +1,111 @@
+"""Between the columns of a table and the tensors of a program."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyro.distributions as dist
+import torch
+from torch.distributions import Distribution, OneHotCategorical, constraints
+
+from causalaudit.errors import DataError
+from causalaudit.scm.inspection import nearest
+
+
+def check_table(data: pd.DataFrame) -> None:
+    """Refuse what is not a table of people with a unique index."""
+    if not isinstance(data, pd.DataFrame):
+        raise DataError(f"data must be a pandas DataFrame, but is {type(data).__name__}.")
+    if len(data) == 0:
+        raise DataError("data has no rows: at least one person is needed.")
+    if not data.index.is_unique:
+        twice = data.index[data.index.duplicated()][0]
+        raise DataError(f"The index of data is not unique ({twice!r} occurs twice): use data.reset_index(drop=True).")
+
+
+def pick_column(name: str, data: pd.DataFrame) -> "pd.Series[Any]":
+    """Return a column without missing values."""
+    if name not in data.columns:
+        raise DataError(
+            f"The program has a per-person site {name!r}, but data has no such column: "
+            f"{nearest(name, [str(column) for column in data.columns])} If nobody observes it, add it to `latents`."
+        )
+    column = data[name]
+    missing = int(column.isna().sum())
+    if missing:
+        raise DataError(
+            f"Column {name!r} has missing values in {missing} of {len(column)} rows. "
+            "Drop or impute these rows first; they are not dropped silently."
+        )
+    return column
+
+
+def check_support(name: str, values: torch.Tensor, law: Distribution) -> None:
+    """Refuse values that the distribution of a variable cannot give."""
+    if isinstance(law, dist.Delta):
+        return
+    support: Any = law.support
+    # A range that depends on parameters (Uniform) is the business of the likelihood.
+    if not support.is_discrete and constraints.is_dependent(type(law).support):
+        return
+    bad = ~support.check(values)
+    if bool(bad.any()):
+        raise DataError(
+            f"{name!r} has the value {values[bad][0].tolist()} in {int(bad.sum())} of {len(values)} rows, which its "
+            f"distribution {type(law).__name__} cannot give (support: {support}). Correct the data or the program."
+        )
+
+
+@dataclass(frozen=True)
+class Codec:
+    """Translates the columns of variables: levels to codes, numbers to the types a program works on."""
+
+    levels: Mapping[str, Collection[Any]]
+    laws: Mapping[str, Distribution]
+    dtypes: Mapping[str, torch.dtype]
+
+    def encode(self, name: str, column: "pd.Series[Any]") -> torch.Tensor:
+        """Return a column, or an intervention on it, as a tensor."""
+        tensor = torch.from_numpy(self._numbers(name, column))
+        law, dtype = self.laws[name], self.dtypes[name]
+        fractional = tensor != tensor.round()
+        if isinstance(law, OneHotCategorical):
+            return (torch.arange(law.event_shape[-1]) == tensor.unsqueeze(-1)).to(torch.float64)
+        if not dtype.is_floating_point and bool(fractional.any()):
+            raise DataError(f"{name!r} must hold whole numbers, but has {float(tensor[fractional][0])}.")
+        return tensor if dtype.is_floating_point else tensor.to(dtype)
+
+    def _numbers(self, name: str, column: "pd.Series[Any]") -> np.ndarray:
+        if name in self.levels:
+            levels = list(self.levels[name])
+            codes = pd.Index(levels, dtype=object).get_indexer(pd.Index(column, dtype=object))
+            if (codes < 0).any():
+                unknown = sorted({repr(value) for value in column[codes < 0]})
+                raise DataError(f"{name!r} has the values {', '.join(unknown[:5])}, but its levels are {levels}.")
+            return codes.astype(float)
+        if not (pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)):
+            raise DataError(
+                f"Column {name!r} holds {column.dtype} values; give their order, for example "
+                f"levels={{{name!r}: {sorted(map(str, column.unique()))[:3]}}}."
+            )
+        return column.to_numpy(dtype=float, copy=True)
+
+    def numbers(self, name: str, values: torch.Tensor) -> np.ndarray:
+        """Return a tensor of a variable as plain numbers, one-hot vectors and levels as small integer codes."""
+        if isinstance(self.laws[name], OneHotCategorical):
+            values = values.argmax(-1)
+        if name in self.levels:
+            return values.to(torch.int8 if len(self.levels[name]) < 128 else torch.int32).numpy()
+        return values.to(torch.float64).numpy()
+
+    def decode(self, name: str, numbers: np.ndarray) -> np.ndarray:
+        """Return codes of a variable as its levels, and other numbers as they are."""
+        if name not in self.levels:
+            return numbers
+        return np.asarray(list(self.levels[name]), dtype=object)[numbers.astype(int)]
+
+    def attributes(self, name: str) -> dict[str, Any]:
+        """Return what a reader of the codes must know."""
+        return {"levels": list(self.levels[name])} if name in self.levels else {}

@@ -1,0 +1,235 @@
+"""A Pyro program as a structural causal model: its variables, its diagram, its codes."""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+import pandas as pd
+import pyro.distributions as dist
+import torch
+import xarray as xr
+from torch.distributions import OneHotCategorical
+
+from causalaudit.errors import ProgramError
+from causalaudit.randomness import seeded
+from causalaudit.scm.columns import Codec, check_support, check_table, pick_column
+from causalaudit.scm.execution import numerics
+from causalaudit.scm.handlers import Intervene, Mechanisms, Program, Record, Tensors, run
+from causalaudit.scm.inspection import inspect_program, nearest
+from causalaudit.scm.noise import COUPLINGS, couplings_of, noise_of
+from causalaudit.scm.simulation import prior_draws, simulate
+
+
+class SCM:
+    """A structural causal model, written as an ordinary Pyro program.
+
+    The program takes the number of people. Sample sites outside its plate are parameters; sites inside
+    the one plate ``"individuals"`` are the variables of each person. The diagram and the exogenous noise
+    are read off the program; the diagram is verified by changing one person's values at a time.
+
+    Parameters
+    ----------
+    program
+        A function of `n` that opens ``pyro.plate("individuals", n)``.
+    levels
+        For columns of text or categories: their levels, whose positions are the codes that the program
+        sees.
+    latents
+        Per-person sites that have no column.
+    name
+        Default: the name of the function.
+
+    Attributes
+    ----------
+    graph : networkx.DiGraph
+        The causal diagram over the variables; nodes have the attribute `latent`.
+    parameters, derived, variables, columns : tuple of str
+        Global sample sites; global deterministic sites; per-person sites in causal order; those of them
+        that have a column.
+
+    Raises
+    ------
+    ProgramError
+        If the program is not an SCM; the message says why and what to do.
+
+    Notes
+    -----
+    The noise of discrete variables is an assumption that data cannot check (see `couplings`).
+
+    Examples
+    --------
+    >>> import pyro, pyro.distributions as dist, causalaudit as ca
+    >>> def wages(n):
+    ...     gap = pyro.sample("gap", dist.Normal(0.0, 5.0))
+    ...     with pyro.plate("individuals", n):
+    ...         gender = pyro.sample("gender", dist.Bernoulli(0.45))
+    ...         pyro.sample("wage", dist.Normal(20.0 + gap * gender, 4.0))
+    >>> scm = ca.SCM(wages, levels={"gender": ["male", "female"]})
+    >>> list(scm.graph.edges), scm.parameters
+    ([('gender', 'wage')], ('gap',))
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        levels: Mapping[str, Sequence[Any]] | None = None,
+        latents: Collection[str] = (),
+        name: str | None = None,
+    ) -> None:
+        if isinstance(latents, str):
+            raise ProgramError(
+                f"latents must be a collection of names, but is the text {latents!r}: write [{latents!r}]."
+            )
+        self.program = program
+        self.name = name or getattr(program, "__name__", "scm")
+        self.latents = tuple(latents)
+        self.structure = inspect_program(program, self.latents)
+        self.levels = {column: list(values) for column, values in (levels or {}).items()}
+        self._check_levels()
+        self.codec = Codec(self.levels, self.structure.laws, self.structure.dtypes)
+
+    @property
+    def graph(self) -> "nx.DiGraph[str]":
+        return self.structure.graph
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return self.structure.parameters
+
+    @property
+    def derived(self) -> tuple[str, ...]:
+        return self.structure.derived
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return self.structure.variables
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name in self.variables if name not in self.latents)
+
+    @cached_property
+    def families(self) -> dict[str, str]:
+        """The family of each variable's distribution."""
+        return {name: type(law).__name__ for name, law in self.structure.laws.items()}
+
+    def __repr__(self) -> str:
+        edges = ", ".join(f"{cause} → {effect}" for cause, effect in self.graph.edges)
+        return f"SCM {self.name!r}: {len(self.parameters)} parameters; {edges or 'no edges'}"
+
+    def _check_levels(self) -> None:
+        for column, values in self.levels.items():
+            if column not in self.columns:
+                raise ProgramError(
+                    f"levels name {column!r}, which is not a variable with a column: {nearest(column, self.columns)}"
+                )
+            if len(set(values)) != len(values):
+                raise ProgramError(f"The levels of {column!r} are not distinct: {values}.")
+            size = self._support_size(column)
+            if size is not None and size != len(values):
+                raise ProgramError(
+                    f"{column!r} has {len(values)} levels {values}, but its distribution "
+                    f"({self.families[column]}) has {size} values. Give one level for each."
+                )
+
+    def _support_size(self, name: str) -> int | None:
+        law = self.structure.laws[name]
+        if isinstance(law, dist.Delta) or not law.has_enumerate_support:
+            return None
+        return int(law.enumerate_support(expand=False).shape[0])
+
+    # Noise
+
+    def couplings(self, coupling: str | Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the coupling of every variable that has noise.
+
+        Parameters
+        ----------
+        coupling
+            "monotone", "gumbel" or "independent", for all discrete variables that admit it, or a mapping
+            from variables. The default is "gumbel" for categorical variables and "monotone" for all
+            others; for continuous ones "monotone" is their exact noise.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> ca.models.standard_prediction.scm_b().couplings()["W"]
+        'monotone'
+        """
+        laws: dict[str, Any] = {
+            name: law for name, law in self.structure.laws.items() if not isinstance(law, dist.Delta)
+        }
+        chosen = {name: couplings_of(law)[0] for name, law in laws.items()}
+        if coupling is None:
+            return chosen
+        asked = coupling if isinstance(coupling, Mapping) else {}
+        for name, value in [*asked.items(), *([] if isinstance(coupling, Mapping) else [("", coupling)])]:
+            if value not in COUPLINGS:
+                raise ProgramError(f"The coupling {value!r} is not one of {', '.join(COUPLINGS)}.")
+            if name and name not in laws:
+                raise ProgramError(f"A coupling is given for {name!r}, which has no noise: {nearest(name, list(laws))}")
+            if name and value not in couplings_of(laws[name]):
+                raise ProgramError(
+                    f"{name!r} ({self.families[name]}) cannot have the coupling {value!r}: use one of "
+                    f"{', '.join(couplings_of(laws[name]))}."
+                )
+        if isinstance(coupling, Mapping):
+            return {**chosen, **coupling}
+        discrete = {name for name, law in laws.items() if law.support.is_discrete and coupling in couplings_of(law)}
+        return {name: coupling if name in discrete else default for name, default in chosen.items()}
+
+    def mechanisms(self, coupling: str | Mapping[str, str] | None = None) -> Mechanisms:
+        """Return the noise of every variable, its parents, and which variables are vectors."""
+        structure = self.structure
+        noises = {
+            name: noise_of(structure.laws[name], name, chosen, name in structure.shape_has_parents)
+            for name, chosen in self.couplings(coupling).items()
+        }
+        parents = {name: tuple(self.graph.predecessors(name)) for name in self.variables}
+        vectors = frozenset(name for name, law in structure.laws.items() if isinstance(law, OneHotCategorical))
+        return Mechanisms(noises, parents, structure.dtypes, vectors)
+
+    # Frames and tensors
+
+    def encode(self, data: pd.DataFrame) -> Tensors:
+        """Return the columns of a table as the tensors that the program works on.
+
+        Raises
+        ------
+        DataError
+            If a column is missing, has missing values, undeclared levels or impossible values, or if the
+            table is empty or its index is not unique.
+        """
+        check_table(data)
+        tensors = {name: self.codec.encode(name, pick_column(name, data)) for name in self.columns}
+        self._check_support(tensors)
+        return tensors
+
+    def _check_support(self, tensors: Tensors) -> None:
+        n = len(next(iter(tensors.values())))
+        record = Record()
+        with numerics(), torch.no_grad(), seeded(0, "support"):
+            run(self.program, n, record, Intervene(tensors))
+        for name, tensor in tensors.items():
+            check_support(name, tensor, record.laws[name])
+
+    # Simulation
+
+    def prior_predictive(self, n: int, draws: int = 200, seed: int = 0) -> xr.Dataset:
+        """Draw parameters from the prior, and people from each draw.
+
+        Returns
+        -------
+        xarray.Dataset
+            Parameters with the dimension `draw`, variables with `draw` and `individual`; variables with
+            levels as integer codes, their levels in the attributes.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> prior = ca.models.loan.linear().prior_predictive(n=5, draws=10, seed=0)
+        >>> prior["salary"].shape
+        (10, 5)
+        """
+        return simulate(self, prior_draws(self, draws, seed), n, draws, seed)
