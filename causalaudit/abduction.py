@@ -148,7 +148,7 @@ class Abduction:
             values = replay.values
         else:
             values = self._along_edges(theta, noise, factual)
-        return {name: values[name].expand(factual[name].shape) for name in self.scm.variables}
+        return {name: torch.broadcast_tensors(values[name], factual[name])[0] for name in self.scm.variables}
 
     def _along_edges(self, theta: Tensors, noise: Tensors, factual: Tensors) -> Tensors:
         """Let each variable see the new value of a parent along the chosen edges, and the factual one elsewhere."""

@@ -12,12 +12,11 @@ import torch
 import xarray as xr
 
 from causalaudit.abduction import Abduction
-from causalaudit.errors import CausalAuditError, DataError, InterventionError
+from causalaudit.errors import CausalAuditError, DataError, InterventionError, nearest
 from causalaudit.inference import Posterior
 from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support, check_table
 from causalaudit.scm.handlers import Tensors
-from causalaudit.scm.inspection import nearest
 
 Do = Mapping[str, Any]
 Edges = Collection[tuple[str, str]]

@@ -1,8 +1,8 @@
 """Data sets: one that is generated, and loaders of public ones.
 
 A loader looks for its file in the `path` it is given (a file or a folder), then in the folder named by the environment
-variable ``CAUSALAUDIT_DATA``, then in the cache folder (``causalaudit`` under ``XDG_CACHE_HOME`` or ``~/.cache``), then on
-OpenML where that has the same table; otherwise the error says what to put where. No data are shipped.
+variable ``CAUSALAUDIT_DATA``, then in the cache folder (``causalaudit`` under ``XDG_CACHE_HOME`` or ``~/.cache``), then
+on OpenML where that has the same table; otherwise the error says what to put where. No data are shipped.
 """
 
 import os
@@ -32,8 +32,8 @@ def make_loan(n: int = 5000, seed: int = 0) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        `gender` (male, female), `salary` and `balance` in dollars, `approved` (1 if salary + 5 · balance > 225,000, else
-        0), and what the same applicant would have had as a man: `salary_if_male`, `balance_if_male`,
+        `gender` (male, female), `salary` and `balance` in dollars, `approved` (1 if salary + 5 · balance > 225,000,
+        else 0), and what the same applicant would have had as a man: `salary_if_male`, `balance_if_male`,
         `approved_if_male`.
 
     Notes
@@ -121,7 +121,7 @@ def load_compas(path: str | Path | None = None) -> pd.DataFrame:
     -------
     pandas.DataFrame
         The publisher's columns: `sex, age, age_cat, race, juv_fel_count, juv_misd_count, juv_other_count, priors_count,
-        days_b_screening_arrest, c_charge_degree, is_recid, decile_score, score_text, two_year_recid`; the index is `id`.
+        days_b_screening_arrest, c_charge_degree, is_recid, decile_score, score_text, two_year_recid`; index `id`.
         `days_b_screening_arrest` is missing for 307 people.
     """
     names = ("compas_two_years.csv", "compas-scores-two-years.csv")
@@ -207,6 +207,6 @@ def _find(name: str, path: str | Path | None) -> Path | None:
 
 def _missing(names: tuple[str, ...], source: str) -> DataError:
     return DataError(
-        f"{' or '.join(map(repr, names))} was not found. Get it from {source} and either pass its path, or put it into the "
-        f"folder named by the environment variable CAUSALAUDIT_DATA, or into {str(_cache())!r}."
+        f"{' or '.join(map(repr, names))} was not found. Get it from {source} and either pass its path, or put it into "
+        f"the folder named by the environment variable CAUSALAUDIT_DATA, or into {str(_cache())!r}."
     )

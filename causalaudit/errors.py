@@ -1,5 +1,8 @@
 """The exceptions and warnings of causalaudit: catch `CausalAuditError` to catch them all."""
 
+import difflib
+from collections.abc import Collection
+
 
 class CausalAuditError(Exception):
     """Base of every error raised on purpose by causalaudit."""
@@ -27,3 +30,9 @@ class SavedPosteriorError(CausalAuditError):
 
 class CausalAuditWarning(UserWarning):
     """Base of every warning raised on purpose by causalaudit."""
+
+
+def nearest(name: str, names: Collection[str]) -> str:
+    """Return a hint at the names most like `name`, or at all of them."""
+    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(map(repr, names)) or 'none'}."

@@ -26,14 +26,15 @@ def parallel(
 
 
 def watched(items: Iterable[Any], total: int, description: str, progress: bool = True) -> Iterator[Any]:
-    """Yield the items; show a bar once they have taken two seconds."""
-    started = time.monotonic()
+    """Yield the items; in a terminal or a notebook, show a bar once they have taken two seconds."""
+    started, console = time.monotonic(), Console(stderr=True)
+    progress = progress and (console.is_terminal or console.is_jupyter)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     bar: Progress | None = None
     try:
         for done, item in enumerate(items, start=1):
             if progress and bar is None and time.monotonic() - started > _PATIENCE and done < total:
-                bar = Progress(*columns, console=Console(stderr=True), transient=True)
+                bar = Progress(*columns, console=console, transient=True)
                 bar.start()
                 bar.add_task(description, total=total)
             if bar is not None:

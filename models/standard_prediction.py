@@ -1,6 +1,8 @@
 """The standard fairness prediction model (Zhang and Bareinboim 2018, figure 6 and experiment 1).
 
-Variables Z, X, W, Y, D, all binary. Diagram of all four programs::
+Variables Z, X, W, Y, D, all binary.
+
+Diagram of `xor`, `xor_exogenous`, `plain_bernoulli` and `scm_b` (that of the paper's figure 6)::
 
     Z -> X
     Z -> W

@@ -61,7 +61,7 @@ class Density:
 
     def parts(self, numbers: Tensors) -> Tensors:
         """Return log-prior (by parameter), log-Jacobian, values and the log-likelihood of each distinct row."""
-        space = Unconstrain(numbers, self.space.batch_dims)
+        space = Unconstrain(numbers)
         return {
             "likelihood": self._by_row(space),
             "jacobian": space.log_jacobian,

@@ -111,7 +111,8 @@ def _refuse_impossible(density: Density, parts: dict[str, np.ndarray], data: pd.
     bad = ~np.isfinite(density.likelihood_by_row(values, 1)[0])[density.rows.inverse]
     raise DataError(
         f"{int(bad.sum())} of {len(data)} rows are impossible under the program {density.scm.name!r}, the first being "
-        f"row {data.index[bad][0]!r}: no state of its noise or latents gives these values. Correct the data or the program."
+        f"row {data.index[bad][0]!r}: no state of its noise or latents gives these values. "
+        "Correct the data or the program."
     )
 
 

@@ -14,6 +14,7 @@ from causalaudit.randomness import generator
 
 _DEGREES_OF_FREEDOM = 10
 _ROUNDS = 3
+_FEWEST = 1000  # proposals, whatever number of draws is asked for: the tail of the weights must be seen
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class ImportanceDraws:
     pareto_k
         The shape of the tail of the importance weights: below 0.7 the draws can be trusted.
     ess
-        Effective sample size 1 / sum(w^2).
+        Effective sample size 1 / sum(w^2), at most the number of draws.
     log_evidence, log_evidence_error
         The log of the mean weight and its standard error.
     """
@@ -54,7 +55,8 @@ def laplace_draws(density: Density, draws: int, seed: int, progress: bool = Fals
     location, covariance = mode.location, mode.covariance
     best: tuple[float, np.ndarray, np.ndarray, np.ndarray] | None = None
     for attempt in range(_ROUNDS + 1):
-        vectors, log_proposal = _propose(location, covariance, draws, generator(seed, "proposals", attempt))
+        proposals = max(draws, _FEWEST)
+        vectors, log_proposal = _propose(location, covariance, proposals, generator(seed, "proposals", attempt))
         log_weights = _log_joint(density, vectors, progress) - log_proposal
         smoothed, pareto_k = _smoothed(log_weights)
         if best is None or pareto_k < best[0]:
@@ -68,14 +70,14 @@ def laplace_draws(density: Density, draws: int, seed: int, progress: bool = Fals
         covariance = 0.9 * (centred.T * weights) @ centred + 0.1 * covariance
     assert best is not None
     pareto_k, vectors, log_weights, smoothed = best
-    chosen = _systematic(np.exp(smoothed), generator(seed, "resampling"))
+    chosen = _systematic(np.exp(smoothed), draws, generator(seed, "resampling"))
     relative = np.exp(log_weights - log_weights.max())
     return ImportanceDraws(
         vectors[chosen],
         pareto_k,
-        float(1 / np.sum(np.exp(2 * smoothed))),
-        float(logsumexp(log_weights) - np.log(draws)),
-        float(relative.std(ddof=1) / relative.mean() / np.sqrt(draws)),
+        min(draws, float(1 / np.sum(np.exp(2 * smoothed)))),
+        float(logsumexp(log_weights) - np.log(len(vectors))),
+        float(relative.std(ddof=1) / relative.mean() / np.sqrt(len(vectors))),
     )
 
 
@@ -105,9 +107,9 @@ def _smoothed(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
     return smoothed - logsumexp(smoothed), float(pareto_k)
 
 
-def _systematic(weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _systematic(weights: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
     """Resample with the smallest noise: evenly spaced positions with one random offset, shuffled."""
-    positions = (rng.random() + np.arange(len(weights))) / len(weights)
+    positions = (rng.random() + np.arange(draws)) / draws
     edges = np.cumsum(weights)
     chosen = np.searchsorted(edges / edges[-1], positions)
     return rng.permutation(np.minimum(chosen, len(weights) - 1))

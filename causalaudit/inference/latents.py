@@ -37,8 +37,8 @@ class LatentStates:
         self.count = math.prod(len(support) for support in supports.values())
         if self.count > MOST_STATES:
             raise InferenceError(
-                f"The latents {', '.join(supports)} have {self.count} joint states for each person; at most {MOST_STATES} "
-                "are summed over. Use fewer latents, or fewer values."
+                f"The latents {', '.join(supports)} have {self.count} joint states for each person; "
+                f"at most {MOST_STATES} are summed over. Use fewer latents, or fewer values."
             )
         states = list(itertools.product(*supports.values()))
         self.values = {name: torch.stack([state[at] for state in states]) for at, name in enumerate(supports)}
@@ -51,8 +51,8 @@ class LatentStates:
                 continue
             if not law.has_enumerate_support:
                 raise InferenceError(
-                    f"The latent {name!r} ({type(law).__name__}) has infinitely many values, and only finite latents can "
-                    "be summed over. Give it a finite distribution, or observe it."
+                    f"The latent {name!r} ({type(law).__name__}) has infinitely many values, and only finite latents "
+                    "can be summed over. Give it a finite distribution, or observe it."
                 )
             support = law.enumerate_support(expand=False)
             supports[name] = list(support.reshape(-1, *law.event_shape))
@@ -72,7 +72,7 @@ class LatentStates:
         return score.total.expand(*score.total.shape[:-1], total).unflatten(-1, (self.count, total // self.count))
 
     def draw(self, theta: Tensors, values: Tensors, uniform: torch.Tensor | None) -> Tensors:
-        """Draw the state of each person given the parameters and the person's variables; without uniforms, the most probable."""
+        """Draw each person's state given the parameters and their variables; without uniforms, the most probable."""
         if not self.values:
             return {}
         log_joint = self.log_joint(Intervene(theta), self.cross(values))

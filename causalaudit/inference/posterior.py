@@ -36,7 +36,7 @@ class Posterior:
         The people it was fitted to, all columns.
     idata : arviz.InferenceData
         Groups `posterior`, `sample_stats`, `observed_data`, `log_prior` and, after `log_likelihood` was
-        called, `log_likelihood`.
+        called, `log_likelihood`. A program without parameters has no `posterior` and no `log_prior`.
     settings : dict
         Method, draws, chains and seed.
     """
@@ -110,7 +110,7 @@ class Posterior:
         >>> list(posterior.summary().columns)
         ['mean', 'sd', 'hdi_low', 'hdi_high', 'ess', 'mcse']
         """
-        if not self.idata["posterior"].data_vars:
+        if "posterior" not in self.idata.groups():
             return pd.DataFrame(columns=["mean", "sd", "hdi_low", "hdi_high", "ess", "mcse"], dtype=float)
         table: Any = az.summary(self.idata, kind="stats", hdi_prob=prob, round_to="none")
         table.columns = pd.Index(["mean", "sd", "hdi_low", "hdi_high"])

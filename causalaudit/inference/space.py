@@ -1,11 +1,9 @@
 """Parameters in unconstrained space: one real vector for all of them."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch
-from pyro.distributions.util import sum_rightmost
 from pyro.poutine.messenger import Messenger
 from pyro.poutine.util import site_is_subsample
 from torch.distributions import biject_to
@@ -22,9 +20,9 @@ class Unconstrain(Messenger):
     The support of a parameter may depend on other parameters: the transform is taken where the site is.
     """
 
-    def __init__(self, numbers: Mapping[str, torch.Tensor], batch_dims: Mapping[str, int]) -> None:
+    def __init__(self, numbers: Mapping[str, torch.Tensor]) -> None:
         super().__init__()
-        self.numbers, self.batch_dims = numbers, batch_dims
+        self.numbers = numbers
         self.values: Tensors = {}
         self.log_prior: Tensors = {}
         self.log_jacobian: torch.Tensor = torch.zeros(())
@@ -36,9 +34,8 @@ class Unconstrain(Messenger):
         transform, number = biject_to(message["fn"].support), self.numbers[name]
         value = transform(number)
         message["value"] = self.values[name] = value
-        self.log_prior[name] = sum_rightmost(message["fn"].log_prob(value), self.batch_dims[name])
-        jacobian = transform.log_abs_det_jacobian(number, value)
-        self.log_jacobian = self.log_jacobian + sum_rightmost(jacobian, self.batch_dims[name])
+        self.log_prior[name] = message["fn"].log_prob(value).sum()
+        self.log_jacobian = self.log_jacobian + transform.log_abs_det_jacobian(number, value).sum()
 
     def _pyro_post_sample(self, message: Message) -> None:
         if message["infer"].get("_deterministic") and not is_person(message):
@@ -52,15 +49,12 @@ class _Invert(Messenger):
         super().__init__()
         self.values = values
         self.numbers: Tensors = {}
-        self.batch_dims: dict[str, int] = {}
 
     def _pyro_sample(self, message: Message) -> None:
         name = message["name"]
         if name in self.values and not site_is_subsample(message):
-            law: Any = message["fn"]
             message["value"] = self.values[name]
-            self.numbers[name] = biject_to(law.support).inv(self.values[name])
-            self.batch_dims[name] = len(law.batch_shape)
+            self.numbers[name] = biject_to(message["fn"].support).inv(self.values[name])
 
 
 class Space:
@@ -72,14 +66,14 @@ class Space:
         with numerics(), torch.no_grad(), seeded(0, "space"):
             run(scm.program, 1, record)
             found = self._invert({name: record.values[name] for name in scm.parameters})
-        self.batch_dims = found.batch_dims
         self.shapes = {name: tuple(number.shape) for name, number in found.numbers.items()}
         self.sizes = {name: int(np.prod(shape)) for name, shape in self.shapes.items()}
         self.size = sum(self.sizes.values())
 
     def _invert(self, values: Mapping[str, torch.Tensor]) -> _Invert:
         messenger = _Invert(values)
-        run(self.scm.program, 1, messenger)
+        with seeded(0, "space"):  # the one person of this run is drawn, and forgotten
+            run(self.scm.program, 1, messenger)
         return messenger
 
     @property

@@ -23,8 +23,14 @@ _GROUPS = ("posterior", "log_prior", "sample_stats", "observed_data")
 
 def write(path: Path, scm: SCM, data: pd.DataFrame, idata: az.InferenceData, settings: dict[str, Any]) -> None:
     """Write a posterior to a temporary file beside `path`, then rename it."""
-    groups = {name: idata[name] for name in _GROUPS} | {"people": _to_dataset(data)}
-    header = {"format": _FORMAT, "settings": settings, "program": _fingerprint(scm), "checksum": _checksum(groups)}
+    groups = {name: idata[name] for name in _GROUPS if name in idata.groups()} | {"people": _to_dataset(data)}
+    header = {
+        "format": _FORMAT,
+        "groups": list(groups),
+        "settings": settings,
+        "program": _fingerprint(scm),
+        "checksum": _checksum(groups),
+    }
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:
@@ -43,7 +49,7 @@ def read(path: Path, scm: SCM) -> tuple[pd.DataFrame, az.InferenceData, dict[str
         raise SavedPosteriorError(f"There is no file {path.name!r} in {str(path.parent)!r}.")
     try:
         header = json.loads(_read(path, None).attrs["causalaudit"])
-        groups = {name: _read(path, name) for name in (*_GROUPS, "people")}
+        groups = {name: _read(path, name) for name in header["groups"]}
         intact = header["checksum"] == _checksum(groups)
         data = _to_frame(groups.pop("people"))
     except (OSError, KeyError, ValueError, TypeError) as error:
@@ -116,15 +122,15 @@ def _recompute(file: str, scm: SCM, data: pd.DataFrame, idata: az.InferenceData)
         same = same and np.allclose(parts[f"prior {name}"], ends(idata["log_prior"][name]), rtol=1e-6, atol=1e-6)
     if not same:
         raise SavedPosteriorError(
-            f"{file!r} is the posterior of another program: the given one has the same sites, but gives the stored draws "
-            "another density, so that its equations or priors differ."
+            f"{file!r} is the posterior of another program: the given one has the same sites, but gives the stored "
+            "draws another density, so that its equations or priors differ."
         )
 
 
 def _to_dataset(frame: pd.DataFrame) -> xr.Dataset:
     """Store the index and each column as plain arrays, text and categories as codes with their values in JSON."""
     columns = [("index", frame.index.to_series()), *((str(name), frame[name]) for name in frame.columns)]
-    names = [name for name in frame.columns]
+    names = list(frame.columns)
     if not all(isinstance(name, str) for name in names) or frame.index.name not in (None, str(frame.index.name)):
         raise DataError(f"Only tables whose columns are named by text can be saved; these are {names}.")
     variables = {f"column_{number}": _pack(name, column) for number, (name, column) in enumerate(columns)}
@@ -143,7 +149,8 @@ def _pack(name: str, column: "pd.Series[Any]") -> xr.Variable:
     kinds = {type(value).__name__ for value in values}
     if not kinds <= {"str", "int", "float", "bool"}:
         raise DataError(
-            f"Column {name!r} holds {', '.join(sorted(kinds))} values, which cannot be saved; convert it to numbers or text."
+            f"Column {name!r} holds {', '.join(sorted(kinds))} values, which cannot be saved; "
+            "convert it to numbers or text."
         )
     ordered = bool(category and column.cat.ordered)
     attributes = {

@@ -10,8 +10,7 @@ import pyro.distributions as dist
 import torch
 from torch.distributions import Distribution, OneHotCategorical, constraints
 
-from causalaudit.errors import DataError
-from causalaudit.scm.inspection import nearest
+from causalaudit.errors import DataError, nearest
 
 
 def check_table(data: pd.DataFrame) -> None:

@@ -1,16 +1,18 @@
 """How programs are run: with scoped numerics, and over many draws at once.
 
 Programs see natural shapes: a parameter is a scalar, a variable has one entry for each person. Over
-draws they are run by `torch.func.vmap`; if that fails, by broadcasting; if that fails too, in a loop.
-The result for two of the draws is always checked against the loop.
+draws they are run by `torch.func.vmap`; if that fails, by vmap with every new tensor made for all
+draws; if that fails too, in a loop. Two of the draws are always checked against the loop.
 """
 
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pyro
 import torch
+from torch.overrides import TorchFunctionMode
 
 from causalaudit.errors import CausalAuditWarning, ProgramError
 from causalaudit.scm.handlers import Tensors
@@ -45,7 +47,7 @@ def over_draws(function: Function, parameters: Tensors, people: Tensors, draws: 
         Compare the first and the last draw with running them alone.
     """
     first = _pick(function, parameters, people, 0)
-    for method in (_vmapped, _broadcast):
+    for method in (_vmapped, _vmapped_assigning):
         try:
             result = method(function, parameters, people, draws, first)
         except (RuntimeError, ProgramError, ValueError, IndexError, TypeError):
@@ -55,8 +57,8 @@ def over_draws(function: Function, parameters: Tensors, people: Tensors, draws: 
         ):
             return result
     warnings.warn(
-        "The program can be run neither by torch.func.vmap nor by broadcasting, so its draws are run one by one, "
-        "which is slow. Operations that work on a whole vector of people at once avoid this.",
+        "The program cannot be run by torch.func.vmap, so its draws are run one by one, which is slow. Operations "
+        "whose result has the same shape for all values avoid this (torch.where instead of x[mask] = ...).",
         CausalAuditWarning,
         stacklevel=2,
     )
@@ -77,16 +79,30 @@ def _vmapped(function: Function, parameters: Tensors, people: Tensors, draws: in
     return result
 
 
-def _broadcast(function: Function, parameters: Tensors, people: Tensors, draws: int, first: Tensors) -> Tensors:
-    """Give every parameter an axis of length one for the people, and every result its full shape."""
-    result = function({name: value.unsqueeze(1) for name, value in parameters.items()}, people)
-    shaped = {}
-    for name, value in result.items():
-        natural = first[name].shape
-        if value.ndim == len(natural) + 2:  # a parameter: take its axis for the people away
-            value = value.squeeze(1)
-        shaped[name] = value.expand(draws, *natural)
-    return shaped
+class _NewTensorsForAllDraws(TorchFunctionMode):
+    """Give new tensors the axis of the draws: vmap cannot assign a value that differs by draw into one that does not.
+
+    Pyro's OrderedLogistic fills a tensor of zeros, and so do programs.
+    """
+
+    def __init__(self, any_input: torch.Tensor) -> None:
+        super().__init__()
+        self.zero = torch.zeros_like(any_input.reshape(-1)[0])
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        return result + self.zero.to(result.dtype) if func in _FACTORIES and result.dtype != torch.bool else result
+
+
+_FACTORIES = {torch.zeros, torch.ones, torch.full, torch.empty}
+
+
+def _vmapped_assigning(function: Function, parameters: Tensors, people: Tensors, draws: int, first: Tensors) -> Tensors:
+    def assigning(theta: Tensors, persons: Tensors) -> Tensors:
+        with _NewTensorsForAllDraws(next(iter({**theta, **persons}.values()))):
+            return function(theta, persons)
+
+    return _vmapped(assigning, parameters, people, draws, first)
 
 
 def _same(result: Tensors, draw: int, first: Tensors) -> bool:

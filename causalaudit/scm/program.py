@@ -11,12 +11,12 @@ import torch
 import xarray as xr
 from torch.distributions import OneHotCategorical
 
-from causalaudit.errors import ProgramError
+from causalaudit.errors import ProgramError, nearest
 from causalaudit.randomness import seeded
 from causalaudit.scm.columns import Codec, check_support, check_table, pick_column
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.handlers import Intervene, Mechanisms, Program, Record, Tensors, run
-from causalaudit.scm.inspection import inspect_program, nearest
+from causalaudit.scm.inspection import inspect_program
 from causalaudit.scm.noise import COUPLINGS, couplings_of, noise_of
 from causalaudit.scm.simulation import prior_draws, simulate
 

@@ -11,7 +11,7 @@ class _Elementwise(torch.autograd.Function):
     """Apply a numpy function of equally shaped arrays; no gradient flows through it."""
 
     @staticmethod
-    def forward(function: Callable[..., np.ndarray], *tensors: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+    def forward(function: Callable[..., np.ndarray], *tensors: torch.Tensor) -> torch.Tensor:
         with np.errstate(all="ignore"):
             result = function(*(tensor.detach().numpy() for tensor in tensors))
         return torch.from_numpy(np.ascontiguousarray(result))
@@ -21,7 +21,7 @@ class _Elementwise(torch.autograd.Function):
         ctx.mark_non_differentiable(output)
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], function: Any, *tensors: torch.Tensor) -> Any:  # type: ignore[override]
+    def vmap(info: Any, in_dims: tuple[int | None, ...], function: Any, *tensors: torch.Tensor) -> Any:
         stacked = [
             tensor.unsqueeze(0) if dim is None else tensor.movedim(dim, 0)
             for tensor, dim in zip(tensors, in_dims[1:], strict=True)

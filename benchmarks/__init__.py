@@ -1,0 +1,1 @@
+"""Benchmarks of causalaudit: how fast, how much memory, and whether its peers agree. Run by ``make bench``."""

@@ -1,0 +1,90 @@
+"""Calibration by simulation: the intervals we print are intervals whose coverage we have seen."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import causalaudit as ca
+from causalaudit.intervals import hdi
+from causalaudit.models import loan
+from causalaudit.scm.simulation import simulate
+
+pytestmark = pytest.mark.slow
+
+DATA_SETS = 200
+PEOPLE = 300
+# The fitted program: what least squares finds in the published loan data, to a few digits.
+FITTED = {
+    "share": 0.343,
+    "base": 100_655.0,
+    "penalty": -15_796.0,
+    "spread": 32_206.0,
+    "start": 121.0,
+    "gap": -1_183.0,
+    "saving": 0.2989,
+    "swing": 2_553.0,
+}
+
+
+def binomial_bounds(share: float, repetitions: int) -> tuple[float, float]:
+    """The 99 % bounds of a count of successes."""
+    return tuple(stats.binom.ppf([0.005, 0.995], repetitions, share))
+
+
+def table(scm, drawn):
+    return pd.DataFrame({name: scm.codec.decode(name, drawn[name].to_numpy()) for name in scm.variables})
+
+
+@pytest.fixture(scope="module")
+def scm():
+    return loan.linear()
+
+
+def test_intervals_of_counterfactuals_cover(scm):
+    """One woman from each of 200 data sets simulated from the fitted program."""
+    parameters = {name: np.full(DATA_SETS, value) for name, value in FITTED.items()}
+    drawn = simulate(scm, parameters, PEOPLE, DATA_SETS, seed=1)
+    covered = {"salary": 0, "balance": 0}
+    for number in range(DATA_SETS):
+        people = table(scm, drawn.isel(draw=number))
+        posterior = ca.fit(scm, people, draws=250, chains=4, seed=number)
+        woman = people.index[people["gender"] == "female"][:1]
+        worlds = ca.counterfactuals(posterior, {"gender": "male"}, rows=woman, seed=number)
+        salary = people.loc[woman[0], "salary"] - FITTED["penalty"]
+        balance = people.loc[woman[0], "balance"] - FITTED["gap"] - FITTED["saving"] * FITTED["penalty"]
+        for name, truth in (("salary", salary), ("balance", balance)):
+            low, high = hdi(worlds.dataset[name].to_numpy()[:, 0], 0.9)
+            covered[name] += low <= truth <= high
+    fewest, most = binomial_bounds(0.9, DATA_SETS)
+    assert fewest <= covered["salary"] <= most
+    assert fewest <= covered["balance"] <= most
+
+
+def test_ranks_of_the_parameters_are_uniform(scm):
+    """Simulation-based calibration (Talts et al. 2018): 200 data sets of 300 people drawn from the prior."""
+    truth = scm.prior_predictive(n=PEOPLE, draws=DATA_SETS, seed=2)
+    ranks = {name: [] for name in scm.parameters}
+    for number in range(DATA_SETS):
+        data_set = truth.isel(draw=number)
+        posterior = ca.fit(scm, table(scm, data_set), draws=250, chains=4, seed=number)
+        for name, draws in posterior.parameters(99).items():
+            ranks[name].append(int((draws < float(data_set[name])).sum()))
+    for name, values in ranks.items():
+        counts = np.histogram(values, bins=20, range=(0, 100))[0]
+        assert stats.chisquare(counts).pvalue > 0.01 / len(ranks), (name, counts)
+
+
+def test_the_fitted_model_covers_few_true_counterfactuals_of_the_papers_process(scm):
+    """Each woman's penalty is her own: the model that gives all the same covers some 24 % of them, as documented."""
+    applicants = ca.datasets.make_loan(5000, seed=3)
+    women = applicants["gender"] == "female"
+    posterior = ca.fit(scm, applicants, seed=0)
+    worlds = ca.counterfactuals(posterior, {"gender": "male"}, rows=women, draws=1000)
+    low, high = hdi(worlds.dataset["salary"].to_numpy(), 0.9)
+    truth = worlds.factual["salary_if_male"].to_numpy()
+    assert np.mean((low <= truth) & (truth <= high)) == pytest.approx(0.24, abs=0.05)
+    # The average is right all the same.
+    shift = (worlds.dataset["salary"].to_numpy() - worlds.factual["salary"].to_numpy()).mean(axis=1)
+    low, high = hdi(shift, 0.99)
+    assert low <= (truth - worlds.factual["salary"]).mean() <= high
