@@ -91,7 +91,7 @@ class Abduction:
             if broken.any():
                 raise InterventionError(
                     f"The counterfactual {name!r} is not finite for {int(broken.sum())} people, the first being "
-                    f"{self.people.index[broken][0]!r}: the program is undefined where the intervention leads."
+                    f"{self.people.index[broken].tolist()[0]!r}: the program is undefined where the intervention leads."
                 )
 
     def _labelled(self, arrays: dict[str, np.ndarray]) -> xr.Dataset:

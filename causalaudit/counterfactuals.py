@@ -12,8 +12,9 @@ import torch
 import xarray as xr
 
 from causalaudit.abduction import Abduction
-from causalaudit.errors import CausalAuditError, DataError, InterventionError, nearest
+from causalaudit.errors import CausalAuditError, DataError, InterventionError, check_count, nearest
 from causalaudit.inference import Posterior
+from causalaudit.inference.density import Density
 from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support, check_table
 from causalaudit.scm.handlers import Tensors
@@ -89,9 +90,13 @@ def counterfactuals(
     ('draw', 'individual')
     """
     scm = posterior.scm
+    if chunk is not None:
+        check_count("chunk", chunk)
     table = posterior.data if data is None else data
     check_table(table)
     people = _select(table, rows)
+    if data is not None and (scm.latents or "Delta" in scm.families.values()):
+        Density(scm, scm.encode(people)).refuse_impossible(posterior.parameters(), people.index)
     abduction = Abduction(
         posterior,
         people,
@@ -108,6 +113,8 @@ def counterfactuals(
 def _select(table: pd.DataFrame, rows: Any) -> pd.DataFrame:
     if rows is None:
         return table
+    if np.ndim(rows) == 0:
+        raise DataError(f"rows is {rows!r}, but must be a mask or a collection of labels, for example [{rows!r}].")
     if isinstance(rows, pd.Series) and pd.api.types.is_bool_dtype(rows):
         if not rows.index.equals(table.index):
             raise DataError("rows is a boolean Series whose index is not that of the data.")
@@ -127,6 +134,8 @@ def _select(table: pd.DataFrame, rows: Any) -> pd.DataFrame:
 
 
 def _encode_do(scm: SCM, do: Do, people: pd.DataFrame) -> Tensors:
+    if not isinstance(do, Mapping):
+        raise InterventionError(f"do must map variables to values, but is {do!r}: write {{variable: value}}.")
     tensors = {}
     for name, value in do.items():
         if name in (*scm.parameters, *scm.derived):
@@ -164,10 +173,8 @@ def _encode_value(scm: SCM, name: str, value: Any, people: pd.DataFrame) -> torc
 
 def _check_edges(scm: SCM, edges: Edges) -> frozenset[tuple[str, str]]:
     for edge in edges:
-        if not scm.graph.has_edge(*edge):
-            raise InterventionError(
-                f"{tuple(edge)} is not an edge of {scm.name!r}; its edges are {list(scm.graph.edges)}."
-            )
+        if isinstance(edge, str) or len(edge) != 2 or not scm.graph.has_edge(*edge):
+            raise InterventionError(f"{edge!r} is not an edge of {scm.name!r}; its edges are {list(scm.graph.edges)}.")
     return frozenset((cause, effect) for cause, effect in edges)
 
 

@@ -78,7 +78,8 @@ def load_loan(path: str | Path | None = None) -> pd.DataFrame:
     pandas.DataFrame
         `gender` (male, female), `salary` and `balance` in dollars, `approved` (0, 1).
     """
-    raw = _read("loan_application.csv", path, "the public repository of the paper", sep="|")
+    columns = "Gender AnnualSalary AccountBalance LoanApproval"
+    raw = _read("loan_application.csv", path, "the public repository of the paper", columns, sep="|")
     return pd.DataFrame(
         {
             "gender": raw["Gender"].map({0: "male", 1: "female"}),
@@ -99,7 +100,8 @@ def load_law_school(path: str | Path | None = None) -> pd.DataFrame:
         groups), `LSAT` (10 to 48, a tenth of the rows not whole), `UGPA` (0 to 4.2) and `ZFYA` (standardised
         first-year average).
     """
-    raw = _read("law_school.csv", path, "the public repository of the situation-testing paper", sep="|")
+    columns = "sex race_nonwhite race LSAT UGPA ZFYA"
+    raw = _read("law_school.csv", path, "the public repository of the situation-testing paper", columns, sep="|")
     both = (raw["sex"] == "Female") & (raw["race_nonwhite"] == "NonWhite")
     return pd.DataFrame(
         {
@@ -125,11 +127,11 @@ def load_compas(path: str | Path | None = None) -> pd.DataFrame:
         `days_b_screening_arrest` is missing for 307 people.
     """
     names = ("compas_two_years.csv", "compas-scores-two-years.csv")
-    raw = _read(names, path, "ProPublica's repository compas-analysis")
     columns = (
         "sex age age_cat race juv_fel_count juv_misd_count juv_other_count priors_count days_b_screening_arrest "
         "c_charge_degree is_recid decile_score score_text two_year_recid"
     )
+    raw = _read(names, path, "ProPublica's repository compas-analysis", f"id {columns}")
     return raw.set_index("id")[columns.split()]
 
 
@@ -173,9 +175,12 @@ def load_german_credit(path: str | Path | None = None, version: str = "statlog")
         and the two columns named above.
     """
     if version == "statlog":
-        return _read("german_credit_statlog.csv", path, "the UCI repository, with a header")
+        return _read(
+            "german_credit_statlog.csv", path, "the UCI repository, with a header", "personal_status_sex class"
+        )
     if version == "south":
-        return _read("german_credit.csv", path, "the UCI repository (South German Credit)", sep="|")
+        source = "the UCI repository (South German Credit)"
+        return _read("german_credit.csv", path, source, "gender credit_risk", sep="|")
     raise DataError(f"version is {version!r}, but must be 'statlog' or 'south'.")
 
 
@@ -183,13 +188,18 @@ def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "causalaudit"
 
 
-def _read(names: str | tuple[str, ...], path: str | Path | None, source: str, **options: Any) -> pd.DataFrame:
+def _read(
+    names: str | tuple[str, ...], path: str | Path | None, source: str, columns: str, **options: Any
+) -> pd.DataFrame:
     candidates = (names,) if isinstance(names, str) else names
-    for name in candidates:
-        found = _find(name, path)
-        if found is not None:
-            return pd.read_csv(found, **options)
-    raise _missing(candidates, source)
+    found = next((file for file in (_find(name, path) for name in candidates) if file is not None), None)
+    if found is None:
+        raise _missing(candidates, source)
+    table = pd.read_csv(found, **options)
+    lacking = [column for column in columns.split() if column not in table.columns]
+    if lacking:
+        raise DataError(f"{found.name!r} lacks the columns {', '.join(lacking)}: it is not the file from {source}.")
+    return table
 
 
 def _find(name: str, path: str | Path | None) -> Path | None:

@@ -3,12 +3,10 @@
 import os
 from pathlib import Path
 
-import matplotlib as mpl
 import pyro
 import pytest
 from hypothesis import HealthCheck, settings
 
-mpl.use("Agg")
 settings.register_profile(
     "causalaudit",
     deadline=None,
@@ -27,12 +25,6 @@ def _clean_pyro():
     pyro.clear_param_store()
     yield
     assert not list(pyro.get_param_store().keys())
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    mpl.pyplot.close("all")
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,11 @@
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
-from conftest import ROOT
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Decisions, diagrams, intervals, plots, progress and the demo."""
 
-import runpy
 import sys
 import time
 from functools import partial
@@ -12,6 +11,7 @@ from rich.console import Console
 from sklearn.linear_model import LogisticRegression
 
 import causalaudit as ca
+from causalaudit import demo
 from causalaudit.decisions import decide, decide_draws
 from causalaudit.errors import CausalAuditError, DataError
 from causalaudit.intervals import hdi
@@ -157,7 +157,7 @@ def test_streams_are_named_and_do_not_depend_on_one_another():
 
 def test_the_demo_writes_its_plots(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["demo", "--out", str(tmp_path / "out")])
-    runpy.run_module("causalaudit.demo", run_name="__main__")
+    demo.main()
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"worlds.png", "effects.png"}
     printed = capsys.readouterr().out
     assert "Trustworthy" in printed

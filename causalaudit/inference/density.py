@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from pyro.poutine.messenger import Messenger
 
+from causalaudit.errors import DataError
 from causalaudit.inference.latents import LatentStates
 from causalaudit.inference.space import Space, Unconstrain
 from causalaudit.progress import watched
@@ -99,6 +102,17 @@ class Density:
 
         theta = {name: torch.from_numpy(np.array(parameters[name], dtype=float)) for name in self.scm.parameters}
         return self._in_chunks(one_draw, theta, draws, progress)["likelihood"]
+
+    def refuse_impossible(self, parameters: Mapping[str, np.ndarray], index: "pd.Index[Any]") -> None:
+        """Refuse people whom the program cannot give at the first of the draws."""
+        first = {name: value[:1] for name, value in parameters.items()}
+        bad = ~np.isfinite(self.likelihood_by_row(first, 1)[0])[self.rows.inverse]
+        if bad.any():
+            raise DataError(
+                f"{int(bad.sum())} of {len(index)} rows are impossible under the program {self.scm.name!r}, the first "
+                f"being row {index[bad].tolist()[0]!r}: no state of its noise or latents gives these values. "
+                "Correct the data or the program."
+            )
 
     def _in_chunks(self, function: Function, parameters: Tensors, draws: int, progress: bool) -> dict[str, np.ndarray]:
         chunk = max(1, _BUDGET // (len(self.rows) * self.states.count))

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from causalaudit.errors import CausalAuditWarning, DataError, InferenceError
+from causalaudit.errors import CausalAuditWarning, InferenceError, check_count
 from causalaudit.inference.density import Density
 from causalaudit.inference.laplace import laplace_draws
 from causalaudit.inference.mode import find_mode
@@ -71,15 +71,15 @@ def fit(
     """
     if method not in get_args(Method):
         raise InferenceError(f"The method {method!r} is not one of {', '.join(get_args(Method))}.")
-    for name, value in (("draws", draws), ("chains", chains)):
-        if not isinstance(value, int) or value < 1:
-            raise DataError(f"{name} is {value!r}, but must be a whole number of at least 1.")
+    check_count("draws", draws)
+    check_count("chains", chains)
     density = Density(scm, scm.encode(data))
     used = "exact" if not scm.parameters else "laplace" if method == "auto" else method
     vectors, statistics = _vectors(density, used, draws * chains, seed, progress)
     parts = density.over(vectors, progress)
-    _refuse_impossible(density, parts, data)
-    settings = {"method": used, "draws": draws, "chains": chains, "seed": seed}
+    if not np.isfinite(parts["likelihood"]).all():
+        density.refuse_impossible({name: parts[f"value {name}"] for name in scm.parameters}, data.index)
+    settings = {"method": used, "draws": int(draws), "chains": int(chains), "seed": int(seed)}
     posterior = Posterior(scm, data.copy(), _inference_data(scm, data, parts, statistics, chains, draws), settings)
     diagnostics = posterior.diagnostics()
     if not diagnostics.ok:
@@ -102,18 +102,6 @@ def _vectors(
         }
         return found.vectors, statistics
     return find_mode(density, prior=method == "map", jacobian=False, seed=seed).location[None], {}
-
-
-def _refuse_impossible(density: Density, parts: dict[str, np.ndarray], data: pd.DataFrame) -> None:
-    if np.isfinite(parts["likelihood"]).all():
-        return
-    values = {name: parts[f"value {name}"][:1] for name in density.scm.parameters}
-    bad = ~np.isfinite(density.likelihood_by_row(values, 1)[0])[density.rows.inverse]
-    raise DataError(
-        f"{int(bad.sum())} of {len(data)} rows are impossible under the program {density.scm.name!r}, the first being "
-        f"row {data.index[bad][0]!r}: no state of its noise or latents gives these values. "
-        "Correct the data or the program."
-    )
 
 
 def _inference_data(

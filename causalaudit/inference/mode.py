@@ -14,6 +14,10 @@ from causalaudit.scm.simulation import prior_draws
 
 _STARTS = 64
 _FLAT = 1e-9  # smallest curvature, relative to the largest, of an identified posterior
+_PLATEAU, _SPIKE = (
+    1e-6,
+    1e24,
+)  # curvatures of a likelihood, for a step as wide as the prior, between which it has a maximum
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,14 @@ def find_mode(density: Density, prior: bool, jacobian: bool, seed: int) -> Mode:
 
     with numerics():
         start = _best_start(density, starts, prior, jacobian) / spread
-        location = _climb(negative, start, density.space.labels)
-        hessian = _hessian(negative, location)
+        try:
+            location = _climb(negative, start, density.space.labels)
+            hessian = _hessian(negative, location)
+        except (ValueError, np.linalg.LinAlgError) as error:
+            raise InferenceError(_unbounded(density.space.labels)) from error
     _refuse_flat(hessian, density.space.labels, prior)
+    if not prior:
+        _refuse_plateau(hessian, density.space.labels)
     return Mode(location * spread, hessian / np.outer(spread, spread))
 
 
@@ -131,6 +140,21 @@ def _climb(negative: Callable[[torch.Tensor], torch.Tensor], start: np.ndarray, 
 def _hessian(negative: Callable[[torch.Tensor], torch.Tensor], point: np.ndarray) -> np.ndarray:
     hessian = torch.autograd.functional.hessian(negative, torch.tensor(point))
     return np.asarray(hessian.numpy())
+
+
+def _unbounded(names: list[str]) -> str:
+    return (
+        f"The density has no maximum that can be found: it is unbounded, or flat, along {', '.join(map(repr, names))} "
+        "(in unconstrained space). Use a method with priors, give these parameters narrower priors, or more data."
+    )
+
+
+def _refuse_plateau(hessian: np.ndarray, labels: list[str]) -> None:
+    """Refuse a likelihood that is nearly flat, or a spike, on the scale of the prior: it has no maximum nearby."""
+    curvature = np.diag(hessian)
+    bad = [label for label, size in zip(labels, curvature, strict=True) if not _PLATEAU < size < _SPIKE]
+    if bad:
+        raise InferenceError(_unbounded(bad))
 
 
 def _refuse_flat(hessian: np.ndarray, labels: list[str], prior: bool) -> None:

@@ -1,6 +1,7 @@
 """The posterior: parameter draws beside the program and the data they belong to."""
 
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,7 +66,7 @@ class Posterior:
         total = self.settings["chains"] * self.settings["draws"]
         if draws is None:
             return np.arange(total)
-        if not 1 <= draws <= total:
+        if not isinstance(draws, Integral) or not 1 <= draws <= total:
             raise DataError(f"draws is {draws}, but the posterior has {total}: choose a number from 1 to {total}.")
         return np.linspace(0, total - 1, draws).round().astype(int)
 

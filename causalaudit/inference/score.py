@@ -28,4 +28,7 @@ def log_probability(law: Distribution, value: torch.Tensor) -> torch.Tensor:
         close = (value.double() - computed).abs() <= 1e-9 * computed.abs().clamp(min=1.0)
         return torch.where(close, 0.0, -torch.inf)
     density: torch.Tensor = law.log_prob(value)
+    if isinstance(law, torch.distributions.TransformedDistribution):
+        # Without validation an inverse may go beyond the base: a Pareto would have a density below its scale.
+        return torch.where(law.support.check(value), density, -torch.inf)
     return density

@@ -20,7 +20,7 @@ def check_table(data: pd.DataFrame) -> None:
     if len(data) == 0:
         raise DataError("data has no rows: at least one person is needed.")
     if not data.index.is_unique:
-        twice = data.index[data.index.duplicated()][0]
+        twice = data.index[data.index.duplicated()].tolist()[0]
         raise DataError(f"The index of data is not unique ({twice!r} occurs twice): use data.reset_index(drop=True).")
 
 
@@ -32,6 +32,8 @@ def pick_column(name: str, data: pd.DataFrame) -> "pd.Series[Any]":
             f"{nearest(name, [str(column) for column in data.columns])} If nobody observes it, add it to `latents`."
         )
     column = data[name]
+    if isinstance(column, pd.DataFrame):
+        raise DataError(f"The column {name!r} is in data twice.")
     missing = int(column.isna().sum())
     if missing:
         raise DataError(
@@ -84,7 +86,7 @@ class Codec:
                 unknown = sorted({repr(value) for value in column[codes < 0]})
                 raise DataError(f"{name!r} has the values {', '.join(unknown[:5])}, but its levels are {levels}.")
             return codes.astype(float)
-        if not (pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)):
+        if not pd.api.types.is_any_real_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
             raise DataError(
                 f"Column {name!r} holds {column.dtype} values; give their order, for example "
                 f"levels={{{name!r}: {sorted(map(str, column.unique()))[:3]}}}."

@@ -1,6 +1,7 @@
 """Read the structure of a program off its runs, and refuse what is not a structural causal model."""
 
 import traceback
+import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
@@ -64,6 +65,8 @@ def inspect_program(program: Program, latents: Collection[str]) -> Structure:
             same_sites(first, other)
         parameters, derived, variables = first.names("parameter"), first.names("derived"), first.names("variable")
         for latent in latents:
+            if list(latents).count(latent) > 1:
+                raise ProgramError(f"The latent {latent!r} is named twice.")
             if latent not in variables:
                 raise ProgramError(
                     f"The latent {latent!r} is not a site inside the plate: {nearest(latent, variables)}"
@@ -73,6 +76,7 @@ def inspect_program(program: Program, latents: Collection[str]) -> Structure:
                 noise_of(first.laws[name], name)
         known = _tracked_parents(program, first)
         shape_has_parents = _verify_dependences(program, traces, known)
+        _verify_alone(program, traces)
         _verify_vmap(program, traces)
     graph: nx.DiGraph[str] = nx.DiGraph()
     for name in variables:
@@ -112,9 +116,14 @@ def _tracked_parents(program: Program, first: CheckedRun) -> dict[str, set[str]]
 
 def _signatures(program: Program, values: Tensors, reference: CheckedRun) -> dict[str, tuple[torch.Tensor, ...]]:
     """Return numbers that change when the law of a site changes."""
-    record = Record()
-    run(program, reference.n, record, Intervene(values))
-    return {name: _signature(law, name, reference) for name, law in record.laws.items()}
+    laws = _laws(program, values, reference.n)
+    if list(laws) != list(reference.kinds):
+        changed = sorted(set(laws) ^ set(reference.kinds))
+        raise ProgramError(
+            f"The sites of the program come and go between runs ({', '.join(changed)}) with the values of others: "
+            "an SCM has the same sites every time. Use torch.where instead of `if`."
+        )
+    return {name: _signature(law, name, reference) for name, law in laws.items()}
 
 
 def _signature(law: Distribution, name: str, reference: CheckedRun) -> tuple[torch.Tensor, ...]:
@@ -219,10 +228,41 @@ def _reaches(program: Program, values: Tensors, changed: str, name: str) -> bool
     """Tell whether a gradient flows between two sites: assignment into a tensor escapes Pyro's tracking, not this."""
     if not values[changed].is_floating_point():
         return False
-    with torch.enable_grad():
+    try:
+        return _gradient_flows(program, values, changed, name)
+    except ProgramError:  # a tensor that needs a gradient does not turn into numpy
+        return False
+
+
+def _gradient_flows(program: Program, values: Tensors, changed: str, name: str) -> bool:
+    with torch.enable_grad(), warnings.catch_warnings(action="ignore"):
         law = _laws(program, {**values, changed: values[changed].clone().requires_grad_()}, PEOPLE)[name]
         density = law.v if isinstance(law, dist.Delta) else law.log_prob(values[name])
     return bool(density.requires_grad)
+
+
+def _verify_alone(program: Program, traces: list[CheckedRun]) -> None:
+    """Run each person alone: their laws must not depend on the others, nor on the place in the table."""
+    for base in traces[:2]:
+        fixed = {name: value for name, value in base.values.items() if base.kinds[name] != "derived"}
+        together = _signatures(program, fixed, base)
+        for place in range(base.n):
+            alone = CheckedRun(1)
+            alone.kinds = base.kinds
+            alone.values = {
+                name: value[place : place + 1] if base.kinds[name] == "variable" else value
+                for name, value in base.values.items()
+            }
+            single = _signatures(program, {name: alone.values[name] for name in fixed}, alone)
+            for name in base.names("variable"):
+                for one, all_ in zip(single[name], together[name], strict=True):
+                    if not torch.allclose(one.double(), all_[place : place + 1].double(), rtol=1e-9, equal_nan=True):
+                        raise ProgramError(
+                            f"The distribution of {name!r} of a person is another when that person is alone in the "
+                            "table. In an SCM it depends neither on other people (a maximum, a shift, a rank) nor on "
+                            "the place in the table (torch.arange(n), numbers from outside): make such a covariate a "
+                            "site with a column."
+                        )
 
 
 def _verify_vmap(program: Program, traces: list[CheckedRun]) -> None:

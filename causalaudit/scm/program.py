@@ -11,7 +11,7 @@ import torch
 import xarray as xr
 from torch.distributions import OneHotCategorical
 
-from causalaudit.errors import ProgramError, nearest
+from causalaudit.errors import ProgramError, check_count, nearest
 from causalaudit.randomness import seeded
 from causalaudit.scm.columns import Codec, check_support, check_table, pick_column
 from causalaudit.scm.execution import numerics
@@ -85,6 +85,8 @@ class SCM:
         self.name = name or getattr(program, "__name__", "scm")
         self.latents = tuple(latents)
         self.structure = inspect_program(program, self.latents)
+        if not self.columns:
+            raise ProgramError("Every variable of the program is latent: at least one must have a column.")
         self.levels = {column: list(values) for column, values in (levels or {}).items()}
         self._check_levels()
         self.codec = Codec(self.levels, self.structure.laws, self.structure.dtypes)
@@ -127,10 +129,10 @@ class SCM:
             if len(set(values)) != len(values):
                 raise ProgramError(f"The levels of {column!r} are not distinct: {values}.")
             size = self._support_size(column)
-            if size is not None and size != len(values):
+            if size != len(values) and not isinstance(self.structure.laws[column], dist.Delta):
                 raise ProgramError(
-                    f"{column!r} has {len(values)} levels {values}, but its distribution "
-                    f"({self.families[column]}) has {size} values. Give one level for each."
+                    f"{column!r} has {len(values)} levels {values}, but its distribution ({self.families[column]}) has "
+                    f"{size or 'infinitely many'} values. Give one level for each."
                 )
 
     def _support_size(self, name: str) -> int | None:
@@ -232,4 +234,6 @@ class SCM:
         >>> prior["salary"].shape
         (10, 5)
         """
+        check_count("n", n)
+        check_count("draws", draws)
         return simulate(self, prior_draws(self, draws, seed), n, draws, seed)

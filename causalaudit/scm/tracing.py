@@ -45,7 +45,7 @@ class CheckedRun(Record):
             raise ProgramError(
                 f"Site {name!r} is written with obs=; the data belong to `fit`, so remove it from the program."
             )
-        if message["scale"] != 1.0 or message["mask"] is not None:
+        if isinstance(message["scale"], torch.Tensor) or message["scale"] != 1.0 or message["mask"] is not None:
             raise ProgramError(
                 f"Site {name!r} is scaled or masked (pyro.poutine.scale, mask): an SCM weights people equally."
             )
@@ -59,6 +59,11 @@ class CheckedRun(Record):
             )
         person = is_person(message)
         self.kinds[name] = "variable" if person else "derived" if deterministic else "parameter"
+        if self.kinds[name] == "parameter" and message["fn"].support.is_discrete:
+            raise ProgramError(
+                f"The parameter {name!r} ({type(message['fn']).__name__}) is discrete; parameters must be continuous. "
+                "Write competing values as several programs, or move the site into the plate."
+            )
         if person:
             self._check_shape(name, message["value"], law_of(message))
         super()._pyro_post_sample(message)
@@ -112,7 +117,7 @@ def same_sites(one: CheckedRun, other: CheckedRun) -> None:
 
 
 def finite_traces(program: Program) -> list[CheckedRun]:
-    """Return runs from the prior in which every value and every log-probability is finite."""
+    """Return runs from the prior in which every value is finite."""
     good: list[CheckedRun] = []
     reference = trace(program, PEOPLE, seed=0)
     for seed in range(_ATTEMPTS):
