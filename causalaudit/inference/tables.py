@@ -18,7 +18,7 @@ def to_arrays(frame: pd.DataFrame) -> xr.Dataset:
     if not isinstance(frame.index.name, str | None):
         raise DataError(f"The index has the name {frame.index.name!r}; only text can be saved.")
     columns = [
-        _pack("The index", pd.Series(frame.index.array, dtype=frame.index.dtype)),
+        _pack("The index", pd.Series(frame.index.tolist(), dtype=frame.index.dtype)),
         *(_pack(f"Column {name!r}", frame[name]) for name in names),
     ]
     kinds = {type(value).__name__ for value in frame.index} if frame.index.dtype == object else set()
