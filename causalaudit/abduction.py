@@ -1,7 +1,7 @@
 """Abduction, action and prediction over all draws and people, in vectorised passes of bounded memory."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import networkx as nx
@@ -12,7 +12,7 @@ import xarray as xr
 
 from causalaudit.errors import InterventionError
 from causalaudit.inference import Posterior
-from causalaudit.inference.latents import LatentStates
+from causalaudit.inference.marginal import Marginal
 from causalaudit.progress import parallel
 from causalaudit.randomness import uniforms
 from causalaudit.scm import SCM
@@ -21,7 +21,7 @@ from causalaudit.scm.handlers import Abduct, Intervene, Mechanisms, Record, Repl
 
 # Numbers (draws x people) that one pass holds for each variable: 2 MiB, a few dozen of which are alive at once.
 _BUDGET = 2**18
-_LATENT_STREAM = "latent state"
+_LATENTS = "latents"
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,9 @@ class Abduction:
     seed: int
     chunk: int | None
     shortcut: bool = True
+    positions: np.ndarray | None = None
+    """The places of these people among all who were asked about, None if they are all."""
+    total: int | None = None
 
     @cached_property
     def scm(self) -> SCM:
@@ -51,8 +54,16 @@ class Abduction:
         return self.scm.mechanisms(self.coupling)
 
     @cached_property
-    def states(self) -> LatentStates:
-        return LatentStates(self.scm)
+    def marginal(self) -> Marginal:
+        """What gives the latents their conditionals; its nodes are placed at the posterior mean."""
+        marginal = Marginal(self.scm, self.factual)
+        with numerics(), torch.no_grad():
+            marginal.recentre(Intervene(self._mean()))
+        return marginal
+
+    def _mean(self) -> Tensors:
+        means = {name: np.asarray(value.mean(axis=0)) for name, value in self.posterior.parameters().items()}
+        return {name: torch.from_numpy(value) for name, value in means.items()}
 
     @cached_property
     def affected(self) -> tuple[str, ...]:
@@ -68,20 +79,39 @@ class Abduction:
 
     def tasks(self) -> list[np.ndarray]:
         """Cut the draws into passes."""
-        size = self.chunk or max(1, _BUDGET // len(self.people))
+        heaviest = max(len(self.people), self.marginal.drawing_size if self.scm.latents else 0)
+        size = self.chunk or max(1, _BUDGET // heaviest)
         return [self.numbers[start : start + size] for start in range(0, len(self.numbers), size)]
 
+    def touched(self) -> "Abduction | None":
+        """Return the same question about the people whom the intervention changes at all; None if there are none."""
+        if not self.shortcut or not set(self.do) <= set(self.scm.columns):
+            return self
+        changed = torch.zeros(len(self.people), dtype=torch.bool)
+        for name, value in self.do.items():
+            difference = value != self.factual[name]
+            changed |= difference.any(-1) if name in self.mechanisms.vectors else difference
+        positions = changed.nonzero().flatten().numpy()
+        if not len(positions):
+            return None
+        chosen = {name: value[changed] for name, value in self.do.items()}
+        return replace(self, people=self.people.iloc[positions], do=chosen, positions=positions, total=len(self.people))
+
     def dataset(self, progress: bool) -> xr.Dataset:
-        """Return the counterfactual values of every draw."""
+        """Return the counterfactual values of every draw; people whom nothing changes keep their factual values."""
         shape = (len(self.numbers), len(self.people))
-        arrays: dict[str, np.ndarray] = {}
-        start = 0
-        for part in parallel(self.worlds, self.tasks(), "Counterfactuals", progress):
-            for name, values in part.items():
-                if name not in arrays:
-                    arrays[name] = np.empty(shape, dtype=values.dtype)
-                arrays[name][start : start + len(values)] = values
-            start += len(next(iter(part.values())))
+        factual = {name: self.scm.codec.numbers(name, value) for name, value in self.factual.items()}
+        arrays = {name: np.empty(shape, dtype=value.dtype) for name, value in factual.items()}
+        for name, value in factual.items():
+            arrays[name][:] = value
+        asked, start = self.touched(), 0
+        if asked is not None:
+            positions = slice(None) if asked.positions is None else asked.positions
+            for part in parallel(asked.worlds, asked.tasks(), "Counterfactuals", progress):
+                size = len(next(iter(part.values())))
+                for name, values in part.items():
+                    arrays[name][start : start + size][:, positions] = values
+                start += size
         self._refuse_infinite(arrays)
         return self._labelled(arrays)
 
@@ -101,28 +131,38 @@ class Abduction:
         return xr.Dataset(variables, coords={"draw": self.numbers, "individual": self.people.index.to_numpy()})
 
     def _uniforms(self, names: Collection[str], numbers: np.ndarray) -> Tensors:
-        """Draw the randomness of the noise that is not determined by the values."""
-        needed = {}
-        n = len(self.people)
+        """Draw the randomness of the noise that is not determined by the values.
+
+        A person's numbers do not depend on who else is computed.
+        """
+        needed: Tensors = {}
+        n = self.total or len(self.people)
+
+        def mine(name: str, shape: tuple[int, ...], axis: int) -> torch.Tensor:
+            drawn = uniforms(self.seed, name, numbers, shape)
+            return torch.from_numpy(drawn if self.positions is None else drawn.take(self.positions, axis=axis))
+
         for name in names:
             noise = self.mechanisms.noises[name]
             if noise.randomised or self.coupling[name] == "independent":
                 width = noise.width(self.scm.structure.laws[name])
-                shape = (n,) if width is None else (n, width)
-                needed[name] = torch.from_numpy(uniforms(self.seed, name, numbers, shape))
-        if self.states.values:
-            needed[_LATENT_STREAM] = torch.from_numpy(uniforms(self.seed, _LATENT_STREAM, numbers, (n,)))
+                needed[name] = mine(name, (n,) if width is None else (n, width), axis=1)
+        if self.scm.latents:
+            needed[_LATENTS] = mine(_LATENTS, (2, n), axis=2)
         return needed
 
     def worlds(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         """Return the counterfactual variables of some draws."""
         values = self._over(self.world, numbers, self.affected)
-        return {name: self.scm.codec.numbers(name, values[name]) for name in self.scm.variables}
+        return {name: self.scm.codec.numbers(name, values[name]) for name in self.scm.columns}
 
     def _over(
         self, function: Callable[[Tensors, Tensors], Tensors], numbers: np.ndarray, names: Collection[str]
     ) -> Tensors:
         chosen = self.posterior.parameters()
+        if self.scm.latents:
+            _ = self.marginal  # found once, outside of the passes
+        _ = self.factual
         with numerics(), torch.no_grad():
             theta = {name: torch.from_numpy(np.array(value[numbers], dtype=float)) for name, value in chosen.items()}
             return over_draws(
@@ -131,12 +171,18 @@ class Abduction:
 
     def abduct(self, theta: Tensors, uniform: Tensors, names: Collection[str]) -> tuple[Tensors, Tensors]:
         """Return the noise of `names` at one draw, and the factual values including the latents."""
-        factual = {**self.factual, **self.states.draw(theta, self.factual, uniform.get(_LATENT_STREAM))}
+        factual = {**self.factual, **self._latents(theta, uniform)}
         independent = [name for name in names if self.coupling[name] == "independent"]
         messenger = Abduct(self.mechanisms, names, uniform, independent)
         record = Record()
         run(self.scm.program, len(self.people), record, messenger, Intervene({**theta, **factual}))
         return messenger.noise, {name: record.values[name] for name in self.scm.variables}
+
+    def _latents(self, theta: Tensors, uniform: Tensors) -> Tensors:
+        if not self.scm.latents:
+            return {}
+        two = uniform.get(_LATENTS)
+        return self.marginal.draw(theta, None if two is None else (two[0], two[1]))
 
     def world(self, theta: Tensors, uniform: Tensors) -> Tensors:
         """Abduct, act and predict at one draw of the parameters."""
@@ -167,6 +213,19 @@ class Abduction:
             values[name] = self.mechanisms.respond(name, record.laws[name], noise, factual, moved)
         return values
 
+    def latents(self) -> xr.Dataset:
+        """Return the latents of everybody, drawn given each draw of the parameters: they are what the worlds share."""
+        names = self.scm.latents
+
+        def one_draw(theta: Tensors, uniform: Tensors) -> Tensors:
+            _, values = self.abduct(theta, uniform, ())
+            return {name: values[name] for name in names}
+
+        parts = [self._over(one_draw, numbers, ()) for numbers in self.tasks()] if names else []
+        return self._labelled(
+            {name: np.concatenate([self.scm.codec.numbers(name, part[name]) for part in parts]) for name in names}
+        )
+
     def noise(self) -> xr.Dataset:
         """Return the abducted noise of every draw and variable, on the scale that people read."""
         names = tuple(self.mechanisms.noises)
@@ -185,10 +244,17 @@ class Abduction:
 
     def point(self) -> dict[str, np.ndarray]:
         """Return the counterfactuals at the posterior mean, discrete noise in the middle of its interval."""
-        means = {name: np.asarray(value.mean(axis=0)) for name, value in self.posterior.parameters().items()}
+        result = {name: self.scm.codec.numbers(name, value).copy() for name, value in self.factual.items()}
+        asked = self.touched()
+        if asked is not None:
+            positions = slice(None) if asked.positions is None else asked.positions
+            for name, values in asked._point().items():
+                result[name][positions] = values
+        return result
+
+    def _point(self) -> dict[str, np.ndarray]:
         with numerics(), torch.no_grad():
-            theta = {name: torch.from_numpy(value) for name, value in means.items()}
             drawn = self._uniforms(self.affected, self.numbers[:1])
-            middle = {name: torch.full_like(value[0], 0.5) for name, value in drawn.items() if name != _LATENT_STREAM}
-            values = self.world(theta, middle)
+            middle = {name: torch.full_like(value[0], 0.5) for name, value in drawn.items() if name != _LATENTS}
+            values = self.world(self._mean(), middle)
         return {name: self.scm.codec.numbers(name, values[name]) for name in self.scm.columns}

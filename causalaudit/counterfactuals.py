@@ -185,7 +185,7 @@ class CounterfactualDraws:
     Attributes
     ----------
     dataset : xarray.Dataset
-        The variables of the program, dimensions `draw` and `individual`; variables with levels as integer
+        The variables of the program that have a column, by `draw` and `individual`; those with levels as integer
         codes, with the levels in the attribute `levels`.
     factual : pandas.DataFrame
         The people as they are, all columns of the data.
@@ -251,6 +251,16 @@ class CounterfactualDraws:
         if self._abduction is None:
             return self.factual
         return self._frame(self._abduction.point())
+
+    @cached_property
+    def latents(self) -> xr.Dataset:
+        """The latent variables, drawn for every draw of the parameters; computed when first asked for.
+
+        They are the same in the factual and in the counterfactual world, unless they are intervened on or have parents.
+        """
+        if self._abduction is None:
+            raise CausalAuditError("These counterfactuals were computed elsewhere: their latents are not known.")
+        return self._abduction.latents()
 
     @cached_property
     def noise(self) -> xr.Dataset:

@@ -112,3 +112,37 @@ def intersectional() -> SCM:
     [('GenderRace', 'LSAT'), ('GenderRace', 'UGPA')]
     """
     return SCM(intersectional_program, levels={"GenderRace": GENDER_RACE}, name="law school, intersectional")
+
+
+def level_2_program(n: int) -> None:
+    """Latent knowledge causes both scores."""
+    share_female = pyro.sample("share_female", dist.Beta(1.0, 1.0))
+    share_nonwhite = pyro.sample("share_nonwhite", dist.Beta(1.0, 1.0))
+    effects = {
+        name: pyro.sample(name, dist.Normal(0.0, 1.0))
+        for name in ("ugpa0", "female_UGPA", "nonwhite_UGPA", "lsat0", "eta_l", "female_LSAT", "nonwhite_LSAT")
+    }
+    eta_u = pyro.sample("eta_u", dist.HalfNormal(1.0))
+    variance_g = pyro.sample("variance_g", dist.InverseGamma(1.0, 1.0))
+    sigma_g = pyro.deterministic("sigma_g", variance_g.sqrt())
+    with pyro.plate("individuals", n):
+        gender = pyro.sample("Gender", dist.Bernoulli(share_female))
+        race = pyro.sample("Race", dist.Bernoulli(share_nonwhite))
+        knowledge = pyro.sample("knowledge", dist.Normal(0.0, 1.0))
+        grade = effects["ugpa0"] + effects["female_UGPA"] * gender + effects["nonwhite_UGPA"] * race
+        pyro.sample("UGPA", dist.Normal(grade + eta_u * knowledge, sigma_g))
+        rate = effects["lsat0"] + effects["female_LSAT"] * gender + effects["nonwhite_LSAT"] * race
+        pyro.sample("LSAT", dist.Poisson(torch.exp(rate + effects["eta_l"] * knowledge)))
+
+
+def level_2() -> SCM:
+    """Return the SCM in which a latent knowledge causes both scores; LSAT must be rounded to whole numbers.
+
+    Examples
+    --------
+    >>> import causalaudit as ca
+    >>> sorted(ca.models.law_school.level_2().graph.successors("knowledge"))
+    ['LSAT', 'UGPA']
+    """
+    levels = {"Gender": GENDER, "Race": RACE}
+    return SCM(level_2_program, levels=levels, latents=["knowledge"], name="law school, level 2")

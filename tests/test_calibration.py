@@ -1,4 +1,4 @@
-"""Calibration by simulation: the intervals we print are intervals whose coverage we have seen."""
+"""Calibration by simulation: the intervals we print are intervals whose coverage we have seen (ranks: `test_sbc`)."""
 
 import numpy as np
 import pandas as pd
@@ -59,20 +59,6 @@ def test_intervals_of_counterfactuals_cover(scm):
     fewest, most = binomial_bounds(0.9, DATA_SETS)
     assert fewest <= covered["salary"] <= most
     assert fewest <= covered["balance"] <= most
-
-
-def test_ranks_of_the_parameters_are_uniform(scm):
-    """Simulation-based calibration (Talts et al. 2018): 200 data sets of 300 people drawn from the prior."""
-    truth = scm.prior_predictive(n=PEOPLE, draws=DATA_SETS, seed=2)
-    ranks = {name: [] for name in scm.parameters}
-    for number in range(DATA_SETS):
-        data_set = truth.isel(draw=number)
-        posterior = ca.fit(scm, table(scm, data_set), draws=250, chains=4, seed=number)
-        for name, draws in posterior.parameters(99).items():
-            ranks[name].append(int((draws < float(data_set[name])).sum()))
-    for name, values in ranks.items():
-        counts = np.histogram(values, bins=20, range=(0, 100))[0]
-        assert stats.chisquare(counts).pvalue > 0.01 / len(ranks), (name, counts)
 
 
 def test_the_fitted_model_covers_few_true_counterfactuals_of_the_papers_process(scm):

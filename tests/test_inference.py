@@ -139,7 +139,7 @@ def test_finite_latents_are_drawn_from_their_exact_posterior():
     )  # fmt: skip
     exact_states = states / states.sum()
     for kind, grade in itertools.product((0, 1), (0, 1, 2)):
-        here = (worlds.dataset["kind"][0] == kind) & (worlds.dataset["grade"][0] == grade)
+        here = (worlds.latents["kind"][0] == kind) & (worlds.latents["grade"][0] == grade)
         assert float(here.mean()) == pytest.approx(exact_states[kind, grade], abs=0.015)
     assert (worlds.dataset["high"] == 0).all()  # a computed site follows the intervention
 

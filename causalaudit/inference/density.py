@@ -1,88 +1,68 @@
-"""The joint density of parameters and data, with finite latents summed out."""
+"""The joint density of parameters and data, with latents summed and integrated out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from pyro.poutine.messenger import Messenger
 
 from causalaudit.errors import DataError
-from causalaudit.inference.latents import LatentStates
+from causalaudit.inference.marginal import Marginal
 from causalaudit.inference.space import Space, Unconstrain
 from causalaudit.progress import watched
 from causalaudit.scm import SCM
 from causalaudit.scm.execution import Function, numerics, over_draws
 from causalaudit.scm.handlers import Intervene, Tensors
 
-# Numbers (draws x rows x states) that one pass holds for each variable: 2 MiB, which stays in the cache.
+# Numbers (draws x rows x states x nodes) that one pass holds for each variable: 2 MiB, which stays in the cache.
 _BUDGET = 2**18
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The distinct rows of the data: given the parameters, equal people count the same.
-
-    Attributes
-    ----------
-    values
-        The variables of the distinct rows.
-    counts
-        How many people each stands for.
-    inverse
-        The distinct row of each person.
-    """
-
-    values: Tensors
-    counts: torch.Tensor
-    inverse: np.ndarray
-
-    @classmethod
-    def of(cls, scm: SCM, values: Tensors) -> "Rows":
-        """Find the distinct rows of encoded data."""
-        table = np.column_stack([scm.codec.numbers(name, value).astype(float) for name, value in values.items()])
-        _, first, inverse, counts = np.unique(table, axis=0, return_index=True, return_inverse=True, return_counts=True)
-        return cls(
-            {name: value[first] for name, value in values.items()},
-            torch.from_numpy(counts.astype(float)),
-            inverse.ravel(),
-        )
-
-    def __len__(self) -> int:
-        return len(self.counts)
+_CHECKED = 5  # draws at which the nodes of a continuous latent are doubled as a check
 
 
 class Density:
     """log p(parameters, data) in unconstrained space, for one draw or for many."""
 
     def __init__(self, scm: SCM, values: Tensors) -> None:
-        self.scm, self.space, self.rows = scm, Space(scm), Rows.of(scm, values)
-        self.states = LatentStates(scm)
-        self._people = self.states.cross(self.rows.values)
+        self.scm, self.space, self.marginal = scm, Space(scm), Marginal(scm, values)
+        self.rows = self.marginal.rows
 
-    def parts(self, numbers: Tensors) -> Tensors:
+    def parts(self, numbers: Tensors, following: bool = False) -> Tensors:
         """Return log-prior (by parameter), log-Jacobian, values and the log-likelihood of each distinct row."""
         space = Unconstrain(numbers)
         return {
-            "likelihood": self._by_row(space),
+            "likelihood": self.marginal.log_likelihood(space, following),
             "jacobian": space.log_jacobian,
             **{f"prior {name}": value for name, value in space.log_prior.items()},
             **{f"value {name}": value for name, value in space.values.items()},
         }
 
-    def _by_row(self, parameters: Messenger) -> torch.Tensor:
-        joint = self.states.log_joint(parameters, self._people)
-        return joint[..., 0, :] if self.states.count == 1 else joint.logsumexp(-2)
-
     def total(self, vector: torch.Tensor, prior: bool, jacobian: bool) -> torch.Tensor:
         """Return the log-density of one unconstrained vector, differentiable."""
-        parts = self.parts(self.space.split(vector))
+        parts = self.parts(self.space.split(vector), following=True)
         total = (parts["likelihood"] * self.rows.counts).sum()
         if prior:
             total = total + sum(value for name, value in parts.items() if name.startswith("prior "))
         return total + parts["jacobian"] if jacobian else total
+
+    def recentre(self, vector: np.ndarray) -> None:
+        """Place the nodes of a continuous latent for parameters near `vector`; without one, do nothing."""
+        with numerics(), torch.no_grad():
+            self.marginal.recentre(Unconstrain(self.space.split(torch.from_numpy(vector))))
+
+    def follow(self, vector: np.ndarray) -> None:
+        """Move the nodes of a continuous latent along to parameters a step away."""
+        if self.marginal.quadrature is not None:
+            with numerics(), torch.no_grad():
+                self.marginal.quadrature.follow(Unconstrain(self.space.split(torch.from_numpy(vector))))
+
+    def refine(self, vectors: np.ndarray) -> bool:
+        """Double the nodes of a continuous latent until it makes no difference at these draws; tell whether it did."""
+        refined = False
+        with numerics(), torch.no_grad():
+            for vector in torch.from_numpy(vectors):
+                refined |= self.marginal.refine(Unconstrain(self.space.split(vector)))
+        return refined
 
     def over(self, vectors: np.ndarray, progress: bool = False) -> dict[str, np.ndarray]:
         """Return the parts of many unconstrained draws, the likelihood summed over people."""
@@ -91,6 +71,8 @@ class Density:
             parts = self.parts(numbers)
             return {**parts, "likelihood": (parts["likelihood"] * self.rows.counts).sum(-1, keepdim=True)}
 
+        if not self.marginal.placed:
+            self.recentre(vectors.mean(axis=0))
         result = self._in_chunks(one_draw, self.space.split(torch.from_numpy(vectors)), len(vectors), progress)
         return {**result, "likelihood": result["likelihood"][:, 0]}
 
@@ -98,9 +80,13 @@ class Density:
         """Return the log-likelihood of each distinct row (columns) for many draws of the parameters (rows)."""
 
         def one_draw(theta: Tensors, people: Tensors) -> Tensors:
-            return {"likelihood": self._by_row(Intervene(theta))}
+            return {"likelihood": self.marginal.precise_log_likelihood(Intervene(theta))}
 
         theta = {name: torch.from_numpy(np.array(parameters[name], dtype=float)) for name in self.scm.parameters}
+        with numerics(), torch.no_grad():
+            self.marginal.recentre(Intervene({name: value.mean(0) for name, value in theta.items()}))
+            for draw in np.unique(np.linspace(0, draws - 1, _CHECKED).astype(int)):
+                self.marginal.refine(Intervene({name: value[draw] for name, value in theta.items()}))
         return self._in_chunks(one_draw, theta, draws, progress)["likelihood"]
 
     def refuse_impossible(self, parameters: Mapping[str, np.ndarray], index: "pd.Index[Any]") -> None:
@@ -115,7 +101,7 @@ class Density:
             )
 
     def _in_chunks(self, function: Function, parameters: Tensors, draws: int, progress: bool) -> dict[str, np.ndarray]:
-        chunk = max(1, _BUDGET // (len(self.rows) * self.states.count))
+        chunk = max(1, _BUDGET // self.marginal.size)
         starts = range(0, draws, chunk)
         pieces = []
         with numerics(), torch.no_grad():

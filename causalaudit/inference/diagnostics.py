@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 TRUSTED_K = 0.7  # of the Pareto tail of importance weights (Vehtari et al. 2024)
 ENOUGH = 400  # effective draws for stable intervals
+MIXED = 1.01  # largest r-hat of chains that agree (Vehtari et al. 2021)
+EQUAL = 0.9  # effective share of draws whose weights are nearly equal
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,17 @@ def diagnose(method: str, statistics: Mapping[str, Any], draws: int) -> Diagnost
         )
     if method == "exact":
         return Diagnostics(True, "The program has no free parameters: every draw is the program itself.", {})
-    pareto_k, ess = float(statistics["pareto_k"]), float(statistics["ess"])
+    judge = {"nuts": _chains, "svi": _guide}.get(method, _importance)
+    return judge({name: value for name, value in statistics.items() if not isinstance(value, str)}, statistics, draws)
+
+
+def _importance(numbers: dict[str, float], statistics: Mapping[str, Any], draws: int) -> Diagnostics:
+    pareto_k, ess = float(numbers["pareto_k"]), float(numbers["ess"])
     numbers = {"pareto_k": pareto_k, "ess": ess}
     if not pareto_k < TRUSTED_K:
         verdict = (
             f"Not trustworthy: Pareto k is {pareto_k:.2f}, and above {TRUSTED_K} importance resampling fails. The "
-            "posterior is far from Gaussian: reparametrise, tighten the priors, or use a sampler."
+            'posterior is far from Gaussian: reparametrise, tighten the priors, or use a sampler (method "nuts").'
         )
         return Diagnostics(False, verdict, numbers)
     if ess < min(ENOUGH, draws / 2):
@@ -52,3 +60,53 @@ def diagnose(method: str, statistics: Mapping[str, Any], draws: int) -> Diagnost
     return Diagnostics(
         True, f"Trustworthy: Pareto k is {pareto_k:.2f} (below {TRUSTED_K}), effective sample size {ess:.0f}.", numbers
     )
+
+
+def _chains(numbers: dict[str, float], statistics: Mapping[str, Any], draws: int) -> Diagnostics:
+    r_hat, bulk, tail = (float(numbers[name]) for name in ("r_hat", "ess", "ess_tail"))
+    divergences, worst = int(numbers["divergences"]), statistics["worst"]
+    numbers = {"r_hat": r_hat, "ess": bulk, "ess_tail": tail, "divergences": divergences}
+    enough = min(ENOUGH, draws / 4)
+    faults = []
+    if not r_hat <= MIXED:
+        found = f"{r_hat:.3f}" if isfinite(r_hat) else "unknown"
+        faults.append(
+            f"r-hat of {worst!r} is {found}, and above {MIXED} the chains have not mixed: ask for more draws, "
+            "or reparametrise (latents and effects with a fixed scale, signs fixed by the priors)"
+        )
+    if divergences:
+        faults.append(
+            f"{divergences} of {draws} trajectories diverged, so that a part of the posterior is left out: "
+            "tighten the priors, or reparametrise so that no scale comes close to zero"
+        )
+    if not min(bulk, tail) >= enough:
+        faults.append(
+            f"{draws} draws are worth only {bulk:.0f} for means and {tail:.0f} for intervals, and {enough:.0f} are "
+            "needed: ask for more draws"
+        )
+    figures = f"r-hat {r_hat:.3f}, effective sample size {bulk:.0f} (tails {tail:.0f}), {divergences} divergences"
+    if faults:
+        return Diagnostics(False, f"Not trustworthy: {'; '.join(faults)}.", numbers)
+    return Diagnostics(True, f"Trustworthy: {figures}.", numbers)
+
+
+def _guide(numbers: dict[str, float], statistics: Mapping[str, Any], draws: int) -> Diagnostics:
+    pareto_k, ess = float(numbers["pareto_k"]), float(numbers["ess"])
+    converged = bool(numbers["elbo_converged"])
+    numbers = {"pareto_k": pareto_k, "ess": ess, "elbo": float(numbers["elbo"]), "elbo_converged": float(converged)}
+    faults = []
+    if not converged:
+        faults.append(
+            "the evidence lower bound has not converged: rescale the data so that the priors are of order one, tighten "
+            'the priors, or use a sampler (method "nuts")'
+        )
+    # Weights that are nearly equal have a tail that does not matter, whatever its shape.
+    if not (pareto_k < TRUSTED_K or ess >= EQUAL * draws):
+        faults.append(
+            f"Pareto k of the guide is {pareto_k:.2f}, and above {TRUSTED_K} the posterior is not the normal that was "
+            'fitted: use "laplace" or "nuts"'
+        )
+    if faults:
+        return Diagnostics(False, f"Not trustworthy: {'; '.join(faults)}.", numbers)
+    figures = f"Pareto k {pareto_k:.2f}, {draws} draws of the guide are worth {ess:.0f} of the posterior"
+    return Diagnostics(True, f"Trustworthy: the evidence lower bound has converged, {figures}.", numbers)

@@ -14,6 +14,7 @@ from causalaudit.randomness import generator
 
 _DEGREES_OF_FREEDOM = 10
 _ROUNDS = 3
+_CHECKED = 8  # draws at which the nodes of a continuous latent are doubled as a check
 _FEWEST = 1000  # proposals, whatever number of draws is asked for: the tail of the weights must be seen
 
 
@@ -25,6 +26,8 @@ class ImportanceDraws:
     ----------
     vectors
         Unconstrained draws.
+    parts
+        Their densities and values, as `Density.over` returns them.
     pareto_k
         The shape of the tail of the importance weights: below 0.7 the draws can be trusted.
     ess
@@ -34,6 +37,7 @@ class ImportanceDraws:
     """
 
     vectors: np.ndarray
+    parts: dict[str, np.ndarray]
     pareto_k: float
     ess: float
     log_evidence: float
@@ -53,32 +57,51 @@ def laplace_draws(density: Density, draws: int, seed: int, progress: bool = Fals
     """
     mode = find_mode(density, prior=True, jacobian=True, seed=seed)
     location, covariance = mode.location, mode.covariance
-    best: tuple[float, np.ndarray, np.ndarray, np.ndarray] | None = None
+    best: _Weighted | None = None
     for attempt in range(_ROUNDS + 1):
-        proposals = max(draws, _FEWEST)
-        vectors, log_proposal = _propose(location, covariance, proposals, generator(seed, "proposals", attempt))
-        log_weights = _log_joint(density, vectors, progress) - log_proposal
-        smoothed, pareto_k = _smoothed(log_weights)
-        if best is None or pareto_k < best[0]:
-            best = (pareto_k, vectors, log_weights, smoothed)
-        if pareto_k < TRUSTED_K:
+        rng = generator(seed, "proposals", attempt)
+        round_ = _weigh(density, *_propose(location, covariance, max(draws, _FEWEST), rng), progress)
+        if best is None or round_.pareto_k < best.pareto_k:
+            best = round_
+        if round_.pareto_k < TRUSTED_K:
             break
-        weights = np.exp(smoothed)
-        location = weights @ vectors
-        centred = vectors - location
+        weights = np.exp(round_.smoothed)
+        location = weights @ round_.vectors
+        centred = round_.vectors - location
         # A degenerate set of weights has no spread of its own: keep some of the last one.
         covariance = 0.9 * (centred.T * weights) @ centred + 0.1 * covariance
     assert best is not None
-    pareto_k, vectors, log_weights, smoothed = best
-    chosen = _systematic(np.exp(smoothed), draws, generator(seed, "resampling"))
-    relative = np.exp(log_weights - log_weights.max())
+    chosen = _systematic(np.exp(best.smoothed), draws, generator(seed, "resampling"))
+    relative = np.exp(best.log_weights - best.log_weights.max())
     return ImportanceDraws(
-        vectors[chosen],
-        pareto_k,
-        min(draws, float(1 / np.sum(np.exp(2 * smoothed)))),
-        float(logsumexp(log_weights) - np.log(len(vectors))),
-        float(relative.std(ddof=1) / relative.mean() / np.sqrt(len(vectors))),
+        best.vectors[chosen],
+        {name: values[chosen] for name, values in best.parts.items()},
+        best.pareto_k,
+        min(draws, float(1 / np.sum(np.exp(2 * best.smoothed)))),
+        float(logsumexp(best.log_weights) - np.log(len(relative))),
+        float(relative.std(ddof=1) / relative.mean() / np.sqrt(len(relative))),
     )
+
+
+@dataclass(frozen=True)
+class _Weighted:
+    """Proposals with their densities, log-weights, and normalised Pareto-smoothed log-weights."""
+
+    vectors: np.ndarray
+    parts: dict[str, np.ndarray]
+    log_weights: np.ndarray
+    smoothed: np.ndarray
+    pareto_k: float
+
+
+def _weigh(density: Density, vectors: np.ndarray, log_proposal: np.ndarray, progress: bool) -> _Weighted:
+    while True:
+        parts = density.over(vectors, progress)
+        log_weights = _log_joint(parts) - log_proposal
+        smoothed, pareto_k = _smoothed(log_weights)
+        typical = _systematic(np.exp(smoothed), _CHECKED, generator(0, "check"))
+        if not density.refine(vectors[typical]):  # else the nodes did not suffice where the draws are
+            return _Weighted(vectors, parts, log_weights, smoothed, pareto_k)
 
 
 def _propose(
@@ -93,8 +116,7 @@ def _propose(
     return location + points @ root.T, standard.logpdf(points) - np.log(np.diag(root)).sum()
 
 
-def _log_joint(density: Density, vectors: np.ndarray, progress: bool) -> np.ndarray:
-    parts = density.over(vectors, progress)
+def _log_joint(parts: dict[str, np.ndarray]) -> np.ndarray:
     total = parts["likelihood"] + parts["jacobian"]
     total = total + sum(value for name, value in parts.items() if name.startswith("prior "))
     return np.where(np.isfinite(total), total, -np.inf)

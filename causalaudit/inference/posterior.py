@@ -102,21 +102,30 @@ class Posterior:
         return result
 
     def summary(self, prob: float = 0.9) -> pd.DataFrame:
-        """Return mean, standard deviation, highest-density interval, effective size and error of each parameter.
+        """Return mean, standard deviation, highest-density interval, effective size, error and r-hat of each parameter.
+
+        With chains (method "nuts") the effective size is that of the bulk, for each parameter; with importance
+        weights ("laplace", "svi") one for all. Only chains have an r-hat.
 
         Examples
         --------
         >>> import causalaudit as ca
         >>> posterior = ca.fit(ca.models.loan.linear(), ca.datasets.make_loan(200, seed=0), seed=0)
         >>> list(posterior.summary().columns)
-        ['mean', 'sd', 'hdi_low', 'hdi_high', 'ess', 'mcse']
+        ['mean', 'sd', 'hdi_low', 'hdi_high', 'ess', 'mcse', 'r_hat']
         """
+        figures = ["ess", "mcse", "r_hat"]
         if "posterior" not in self.idata.groups():
-            return pd.DataFrame(columns=["mean", "sd", "hdi_low", "hdi_high", "ess", "mcse"], dtype=float)
+            return pd.DataFrame(columns=["mean", "sd", "hdi_low", "hdi_high", *figures], dtype=float)
         table: Any = az.summary(self.idata, kind="stats", hdi_prob=prob, round_to="none")
         table.columns = pd.Index(["mean", "sd", "hdi_low", "hdi_high"])
+        if self.settings["method"] == "nuts" and self.settings["draws"] >= 4:
+            chains: Any = az.summary(self.idata, kind="diagnostics", round_to="none")
+            return table.assign(
+                **dict(zip(figures, chains[["ess_bulk", "mcse_mean", "r_hat"]].T.to_numpy(), strict=True))
+            )
         ess = self.idata["sample_stats"].attrs.get("ess", np.nan)
-        return table.assign(ess=ess, mcse=table["sd"] / np.sqrt(ess))
+        return table.assign(ess=ess, mcse=table["sd"] / np.sqrt(ess), r_hat=np.nan)
 
     def diagnostics(self) -> Diagnostics:
         """Say in words whether the draws can be trusted, with the numbers behind it."""

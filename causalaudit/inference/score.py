@@ -1,5 +1,7 @@
 """The log-probability of people under a program."""
 
+from collections.abc import Collection
+
 import pyro.distributions as dist
 import torch
 from pyro.poutine.messenger import Messenger
@@ -10,14 +12,16 @@ from causalaudit.scm.handlers import Message, is_person, law_of
 
 
 class Score(Messenger):
-    """Add up the log-probabilities of the variables of each person."""
+    """Add up the log-probabilities of the variables of each person: of all, or of `names`."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Collection[str] | None = None) -> None:
         super().__init__()
+        self.names = names
         self.total: torch.Tensor = torch.zeros(())
 
     def _pyro_post_sample(self, message: Message) -> None:
-        if is_person(message) and not site_is_subsample(message):
+        wanted = self.names is None or message["name"] in self.names
+        if wanted and is_person(message) and not site_is_subsample(message):
             self.total = self.total + log_probability(law_of(message), message["value"])
 
 

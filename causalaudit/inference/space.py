@@ -23,9 +23,14 @@ class Unconstrain(Messenger):
     def __init__(self, numbers: Mapping[str, torch.Tensor]) -> None:
         super().__init__()
         self.numbers = numbers
+
+    def __enter__(self) -> "Unconstrain":
+        # The program may be run several times with the same parameters; they count once.
         self.values: Tensors = {}
         self.log_prior: Tensors = {}
         self.log_jacobian: torch.Tensor = torch.zeros(())
+        super().__enter__()
+        return self
 
     def _pyro_sample(self, message: Message) -> None:
         name = message["name"]

@@ -8,6 +8,7 @@ draws; if that fails too, in a loop. Two of the draws are always checked against
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pyro
@@ -46,15 +47,15 @@ def over_draws(function: Function, parameters: Tensors, people: Tensors, draws: 
     check
         Compare the first and the last draw with running them alone.
     """
-    first = _pick(function, parameters, people, 0)
-    for method in (_vmapped, _vmapped_assigning):
+    alone = partial(_pick, function, parameters, people)
+    if not parameters and not people:  # every draw is the same
+        return {name: value.expand(draws, *value.shape) for name, value in alone(0).items()}
+    for version in (function, _assigning(function)):
         try:
-            result = method(function, parameters, people, draws, first)
+            result: Tensors = torch.func.vmap(version)(parameters, people)
         except (RuntimeError, ProgramError, ValueError, IndexError, TypeError):
             continue
-        if not check or (
-            _same(result, 0, first) and _same(result, draws - 1, _pick(function, parameters, people, draws - 1))
-        ):
+        if not check or (_same(result, 0, alone(0)) and _same(result, draws - 1, alone(draws - 1))):
             return result
     warnings.warn(
         "The program cannot be run by torch.func.vmap, so its draws are run one by one, which is slow. Operations "
@@ -62,21 +63,14 @@ def over_draws(function: Function, parameters: Tensors, people: Tensors, draws: 
         CausalAuditWarning,
         stacklevel=2,
     )
-    each = [_pick(function, parameters, people, draw) for draw in range(draws)]
-    return {name: torch.stack([one[name] for one in each]) for name in first}
+    each = [alone(draw) for draw in range(draws)]
+    return {name: torch.stack([one[name] for one in each]) for name in each[0]}
 
 
 def _pick(function: Function, parameters: Tensors, people: Tensors, draw: int) -> Tensors:
     return function(
         {name: value[draw] for name, value in parameters.items()}, {name: value[draw] for name, value in people.items()}
     )
-
-
-def _vmapped(function: Function, parameters: Tensors, people: Tensors, draws: int, first: Tensors) -> Tensors:
-    if not parameters and not people:
-        return {name: value.expand(draws, *value.shape) for name, value in first.items()}
-    result: Tensors = torch.func.vmap(function)(parameters, people)
-    return result
 
 
 class _NewTensorsForAllDraws(TorchFunctionMode):
@@ -97,16 +91,16 @@ class _NewTensorsForAllDraws(TorchFunctionMode):
 _FACTORIES = {torch.zeros, torch.ones, torch.full, torch.empty}
 
 
-def _vmapped_assigning(function: Function, parameters: Tensors, people: Tensors, draws: int, first: Tensors) -> Tensors:
+def _assigning(function: Function) -> Function:
     def assigning(theta: Tensors, persons: Tensors) -> Tensors:
         with _NewTensorsForAllDraws(next(iter({**theta, **persons}.values()))):
             return function(theta, persons)
 
-    return _vmapped(assigning, parameters, people, draws, first)
+    return assigning
 
 
-def _same(result: Tensors, draw: int, first: Tensors) -> bool:
+def _same(result: Tensors, draw: int, alone: Tensors) -> bool:
     return all(
         torch.allclose(result[name][draw].double(), value.double(), rtol=1e-9, atol=1e-12, equal_nan=True)
-        for name, value in first.items()
+        for name, value in alone.items()
     )

@@ -1,0 +1,258 @@
+"""Stochastic variational inference with Pyro's autoguides."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import arviz as az
+import numpy as np
+import pyro
+import pyro.distributions as dist
+import torch
+from pyro.infer.autoguide import AutoDiagonalNormal, AutoMultivariateNormal, init_to_value
+
+from causalaudit.inference.arrow import curved_frame
+from causalaudit.inference.compiled import compiled
+from causalaudit.inference.density import Density
+from causalaudit.inference.diagnostics import EQUAL, TRUSTED_K
+from causalaudit.inference.frame import AnyDensity, Frame, find_frame
+from causalaudit.inference.joint import JointDensity
+from causalaudit.progress import watched
+from causalaudit.randomness import generator, seeded
+from causalaudit.scm.execution import numerics
+
+_PARTICLES = 4
+_WINDOW = 100  # steps over which the bound is averaged
+_WINDOWS = 30  # most of them, for each size of the steps
+_PATIENCE = 2  # windows without a rise after which the bound has converged
+_FINISH = 3  # windows of small steps, whose guides are averaged
+_STEPS = (0.1, 0.02)  # sizes, one after the other; in a trusted frame the last alone
+_SMALL_STEP = 0.002
+_FEWEST = 1000  # draws by which a guide is checked
+_TOLERANCE = 0.02  # rise of the bound that does not matter
+_COMPARED = 3  # points at which the compiled density is compared with the program's
+_CHECKED = 8  # draws at which the nodes of a continuous latent are doubled as a check
+_LARGEST = 100.0  # norm of a gradient that is followed in full
+
+
+@dataclass(frozen=True)
+class GuideDraws:
+    """Draws from a variational guide, and how well it fits.
+
+    Attributes
+    ----------
+    vectors
+        Unconstrained draws.
+    elbo
+        The evidence lower bound at each step of the optimisation.
+    statistics
+        Pareto k of the importance weights, their effective size, the last bound, and whether it converged.
+    """
+
+    vectors: np.ndarray
+    elbo: np.ndarray
+    statistics: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Guide:
+    """A normal approximation, as a frame, with the history of its bound."""
+
+    frame: Frame
+    elbo: np.ndarray
+    converged: bool
+
+
+def svi_draws(density: AnyDensity, draws: int, seed: int, progress: bool = False) -> GuideDraws:
+    """Fit a normal guide by stochastic gradients, check it by importance weights, and draw from it.
+
+    The guide is a full normal over the parameters; latents that are not integrated out follow the parameters as the
+    curvature of the density says.
+
+    References
+    ----------
+    Yao, Vehtari, Simpson and Gelman (2018), Yes, but did it work? Evaluating variational inference. ICML.
+    """
+    frame, _ = find_frame(density, seed, progress)
+    guide = variational_fit(density, frame, seed, progress)
+    points = _points(density, draws, seed)
+    pareto_k, efficiency = _fits(density, guide.frame, points, progress)
+    statistics = {
+        "pareto_k": pareto_k,
+        "ess": draws * efficiency,
+        "elbo": float(guide.elbo[-_WINDOW:].mean()),
+        "elbo_converged": int(guide.converged),
+    }
+    return GuideDraws(guide.frame(torch.from_numpy(points[:draws])).numpy(), guide.elbo, statistics)
+
+
+def variational_frame(density: AnyDensity, frame: Frame, seed: int, progress: bool = False) -> Frame | None:
+    """Return a frame that fits the posterior better than the given one; None if the bound did not converge."""
+    guide = variational_fit(density, frame, seed, progress)
+    if not guide.converged:
+        return None
+    pareto_k, efficiency = _fits(density, guide.frame, _points(density, 0, seed), progress)
+    return replace(guide.frame, trusted=pareto_k < TRUSTED_K or efficiency >= EQUAL)
+
+
+def variational_fit(density: AnyDensity, frame: Frame, seed: int, progress: bool = False) -> Guide:
+    """Fit a guide; with latents a second one, in coordinates in which they follow the parameters."""
+    if not frame.trusted:
+        density.recentre(frame.location)
+    guide = fit_guide(density, frame, seed, progress)
+    if isinstance(density, JointDensity):
+        curved = curved_frame(density, guide.frame)
+        second = fit_guide(density, curved, seed, progress)
+        guide = replace(second, elbo=np.concatenate([guide.elbo, second.elbo]))
+    density.recentre(guide.frame.location)
+    return guide
+
+
+def _points(density: AnyDensity, draws: int, seed: int) -> np.ndarray:
+    points: np.ndarray = generator(seed, "guide").standard_normal((max(draws, _FEWEST), density.space.size))
+    return points
+
+
+def _fits(density: AnyDensity, frame: Frame, points: np.ndarray, progress: bool) -> tuple[float, float]:
+    """Return Pareto k of the importance weights of points of a frame, and their efficiency."""
+    density.refine(frame(torch.from_numpy(points[:_CHECKED])).numpy())
+    smoothed, pareto_k = az.psislw(frame.log_ratios(density, points, progress))
+    weights = np.exp(smoothed - np.max(smoothed))
+    return float(pareto_k), float(weights.mean() ** 2 / (weights**2).mean())
+
+
+def fit_guide(density: AnyDensity, frame: Frame, seed: int, progress: bool = False) -> Guide:
+    """Raise the evidence lower bound of a normal guide, from a frame on, until it no longer rises.
+
+    Then the steps become small, and the guides along them are averaged.
+    """
+    with numerics(), seeded(seed, "variational"), pyro.get_param_store().scope():
+        climb = _Climb(density, frame)
+        for _ in watched(climb.steps(), _WINDOW * (_WINDOWS * len(_STEPS) + _FINISH), "Variational fit", progress):
+            pass
+        return climb.result()
+
+
+class _Climb:
+    """The optimisation of a guide, in the coordinates of a frame."""
+
+    def __init__(self, density: AnyDensity, frame: Frame) -> None:
+        self.density, self.frame = density, frame
+        self.bounds: list[float] = []
+        self.converged = False
+        self.guides = torch.nn.ModuleList(
+            _autoguide(kind, size)
+            for kind, size in ((AutoMultivariateNormal, frame.size), (AutoDiagonalNormal, len(frame.slopes)))
+            if size
+        )
+        self.optimiser = torch.optim.Adam(self.guides.parameters(), lr=_STEPS[-1])
+        self._sum = [torch.zeros_like(part) for part in self._normal()]
+        self._summed = 0
+        # The nodes of a latent that is integrated out follow the guide.
+        self.moves = isinstance(density, Density) and density.marginal.quadrature is not None
+        self._follow()
+
+    def _bound(self) -> torch.Tensor:
+        """Estimate the bound, with the gradient along the points alone: it has no noise where the guide is exact.
+
+        Roeder, Wu and Duvenaud (2017), Sticking the landing. NeurIPS.
+        """
+        laws = [guide.get_posterior() for guide in self.guides]  # type: ignore[operator]
+        points = [law.rsample((_PARTICLES,)) for law in laws]
+        fixed = [_detached(law).log_prob(point) for law, point in zip(laws, points, strict=True)]
+        heights = torch.stack([self._height(point) for point in torch.cat(points, -1)])
+        return (heights - sum(fixed)).mean()
+
+    def _total(self, point: torch.Tensor) -> torch.Tensor:
+        return self.density.total(self.frame(point), prior=True, jacobian=True)
+
+    def _follow(self) -> None:
+        """Let the density follow the guide."""
+        location, _, latents, _ = self._normal()
+        centre = torch.cat([location, latents])
+        self.density.follow(self.frame(centre).numpy())
+        if self.moves or not self.bounds:
+            self._height = compiled(self._total, [centre, *(centre + torch.randn(_COMPARED, len(centre)))])
+
+    def steps(self) -> Iterator[None]:
+        """Climb until the bound no longer rises, with smaller and smaller steps, then average."""
+        for size in _STEPS[-1:] if self.frame.trusted else _STEPS:
+            self._resize(size)
+            self.converged = False
+            yield from self._stage()
+        self._resize(_SMALL_STEP)
+        for _ in range(_FINISH):
+            yield from self._window(average=True)
+        self.converged = self.converged and bool(np.isfinite(self.bounds[-_WINDOW:]).all())
+
+    def _resize(self, size: float) -> None:
+        for group in self.optimiser.param_groups:
+            group["lr"] = size
+
+    def _stage(self) -> Iterator[None]:
+        quiet = 0
+        for window in range(_WINDOWS):
+            yield from self._window(average=False)
+            self._follow()
+            quiet = quiet + 1 if window and not self._rises() else 0
+            if quiet == _PATIENCE:
+                self.converged = True
+                return
+
+    def _window(self, average: bool) -> Iterator[None]:
+        for _ in range(_WINDOW):
+            self.optimiser.zero_grad()
+            bound = self._bound()
+            self.bounds.append(float(bound.detach()))
+            (-bound).backward()
+            norm = torch.nn.utils.clip_grad_norm_(self.guides.parameters(), _LARGEST)
+            if torch.isfinite(norm):  # else the density is zero at one of the points: draw others
+                self.optimiser.step()
+            if average:
+                self._sum = [total + part for total, part in zip(self._sum, self._normal(), strict=True)]
+                self._summed += 1
+            yield
+
+    def _rises(self) -> bool:
+        """Tell whether the bound rose over the last window by more than its noise."""
+        last, before = (np.array(self.bounds[-_WINDOW:]), np.array(self.bounds[-2 * _WINDOW : -_WINDOW]))
+        if not (np.isfinite(last).all() and np.isfinite(before).all()):
+            return True
+        noise = np.sqrt((last.var() + before.var()) / _WINDOW)
+        return bool(last.mean() - before.mean() > max(2 * noise, _TOLERANCE))
+
+    def _normal(self) -> list[torch.Tensor]:
+        """Return location and root of the guide over the parameters, location and scales of that over the latents."""
+        parts = [torch.zeros(0), torch.zeros(0, 0), torch.zeros(0), torch.zeros(0)]
+        for guide in self.guides:
+            law: Any = guide.get_posterior()  # type: ignore[operator]
+            if isinstance(guide, AutoMultivariateNormal):
+                parts[:2] = [law.loc, law.scale_tril]
+            else:
+                parts[2:] = [law.mean, law.stddev]
+        return [part.detach().clone() for part in parts]
+
+    def result(self) -> Guide:
+        """Return the mean of the last guides."""
+        location, root, latents, scales = ((part / self._summed).numpy() for part in self._sum)
+        frame = self.frame.narrowed(np.concatenate([location, latents]), root, scales)
+        return Guide(frame, np.array(self.bounds) + self.frame.log_volume, self.converged)
+
+
+def _autoguide(kind: Any, size: int) -> torch.nn.Module:
+    """Return a standard normal guide over `size` numbers."""
+
+    def numbers() -> None:
+        pyro.sample("numbers", dist.Normal(torch.zeros(size), 1.0).to_event(1))
+
+    guide = kind(numbers, init_loc_fn=init_to_value(values={"numbers": torch.zeros(size)}), init_scale=1.0)
+    guide()  # makes its parameters
+    made: torch.nn.Module = guide
+    return made
+
+
+def _detached(law: Any) -> Any:
+    """Return the same distribution, through which no gradient flows."""
+    if isinstance(law, dist.MultivariateNormal):
+        return dist.MultivariateNormal(law.loc.detach(), scale_tril=law.scale_tril.detach())
+    return dist.Normal(law.mean.detach(), law.stddev.detach()).to_event(1)

@@ -1,0 +1,54 @@
+"""Every notebook runs from top to bottom, and is stored as it ran."""
+
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of the machinery of notebooks, not of ours
+    import nbformat
+    from nbclient import NotebookClient
+
+NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+TIMEOUT = 300  # seconds for a cell
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def printed(notebook):
+    """What the cells of a notebook print and return as text."""
+    outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
+    streams = [output["text"] for output in outputs if output.output_type == "stream"]
+    return streams + [o["data"]["text/plain"] for o in outputs if o.output_type == "execute_result"]
+
+
+def test_there_are_notebooks():
+    assert "own_scm.ipynb" in [path.name for path in NOTEBOOKS]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("ignore")
+def test_it_is_stored_as_it_ran(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert [cell.execution_count for cell in code_cells(notebook)] == list(range(1, len(code_cells(notebook)) + 1))
+    kinds = [(output.output_type, output.get("name")) for cell in code_cells(notebook) for output in cell.outputs]
+    assert not [kind for kind in kinds if kind[0] == "error" or kind[1] == "stderr"]
+    text = "\n".join([cell.source for cell in notebook.cells] + printed(notebook))
+    assert not re.search(r"/home/|/root/|/tmp/|/work/|[A-Z]:\\", text), "a path of one machine"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("ignore")
+def test_it_runs(path):
+    notebook = nbformat.read(path, as_version=4)
+    stored = printed(notebook)
+    client = NotebookClient(
+        notebook, timeout=TIMEOUT, kernel_name="python3", resources={"metadata": {"path": path.parent}}
+    )
+    client.execute()  # raises if a cell does
+    assert len(printed(notebook)) == len(stored)
