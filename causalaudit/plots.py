@@ -10,8 +10,17 @@ from matplotlib.axes import Axes
 
 from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.intervals import hdi
+from causalaudit.situation_testing.plots import plot_cases, plot_distributions, plot_forest, plot_groups
 
-__all__ = ["plot_diagram", "plot_effects", "plot_worlds"]
+__all__ = [
+    "plot_cases",
+    "plot_diagram",
+    "plot_distributions",
+    "plot_effects",
+    "plot_forest",
+    "plot_groups",
+    "plot_worlds",
+]
 
 _FACTUAL, _COUNTERFACTUAL = "#7f7f7f", "#c44e52"
 
