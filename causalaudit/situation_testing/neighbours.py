@@ -18,6 +18,7 @@ _SLACK = 1e-9  # how far a distance of the tree may be off
 _SPARE = 4  # candidates beyond those asked for, to see whether a tie is cut
 _SMALLEST_FOREST = 64  # fewer people than this are searched faster without a tree
 _BUDGET = 2**20  # distances that are held at once
+_BLOCK = 256  # draws of a person that share their candidates
 
 
 @dataclass(frozen=True)
@@ -142,10 +143,22 @@ class Group:
         people, draws = centres.shape[:2]
         counts = np.empty((len(sizes), draws, people), dtype=np.min_scalar_type(sizes[-1] + 1))
         found = np.empty_like(counts)
-        for person, candidates in enumerate(self._candidates(centres, sizes[-1])):
-            for part in _chunks(np.arange(draws), len(candidates)):
-                self._count(centres[person, part], candidates, sizes, limit, counts, found, (part, person))
+        order = self._order(centres)
+        for block in np.array_split(np.arange(draws), -(-draws // _BLOCK)):
+            numbers = order[:, block]
+            places = np.take_along_axis(centres, numbers[..., None], axis=1)
+            for person, candidates in enumerate(self._candidates(places, sizes[-1])):
+                for part in _chunks(np.arange(len(block)), len(candidates)):
+                    where = numbers[person, part], person
+                    self._count(places[person, part], candidates, sizes, limit, counts, found, where)
         return counts, found
+
+    def _order(self, centres: np.ndarray) -> np.ndarray:
+        """Return the draws of each person along the coordinate that varies most, so that blocks of them are small."""
+        if self.tree is None or np.isnan(centres).any():
+            return np.broadcast_to(np.arange(centres.shape[1]), centres.shape[:2])
+        widest = np.ptp(centres, axis=1).argmax(axis=1)
+        return np.take_along_axis(centres, widest[:, None, None], axis=2)[..., 0].argsort(axis=1, kind="stable")
 
     def _candidates(self, centres: np.ndarray, k: int) -> Iterator[np.ndarray]:
         """Yield for each person the positions among which the k nearest of each of her places are, in row order.
@@ -177,15 +190,20 @@ class Group:
         found: np.ndarray,
         where: tuple[np.ndarray, int],
     ) -> None:
+        part, person = where
+        rejected = self.rejected[candidates[::-1] if self.later_first else candidates]
+        if limit is None and rejected.all() == rejected.any():  # all were decided alike: whoever is nearest
+            for place, size in enumerate(sizes):
+                found[place, part, person] = size
+                counts[place, part, person] = size * rejected[0]
+            return
         keys, bits, most = self._keys(self.space.matrix(centres, self.coordinates[candidates]), limit)
         cuts = [size - 1 for size in sizes if size < keys.shape[1]]
         if cuts:
             keys = np.partition(keys, cuts, axis=1)
         keys = keys[:, : sizes[-1]]
-        rejected = self.rejected[candidates[::-1] if self.later_first else candidates]
         hits = rejected[keys & (2**bits - 1)]
         near = None if limit is None else (keys >> bits) <= most
-        part, person = where
         for place, size in enumerate(sizes):
             if near is None:
                 found[place, part, person] = size

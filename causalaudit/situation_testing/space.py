@@ -100,10 +100,8 @@ class Space:
     def gaps(self, centres: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Return Gower's distances of coordinates that broadcast; features along the last axis."""
         shape = np.broadcast_shapes(centres.shape[:-1], others.shape[:-1])
-        total, known = np.zeros(shape), None
-        missing = bool(np.isnan(centres).any() or np.isnan(others).any())
-        if missing:
-            known = np.zeros(shape)
+        total: Any = 0.0
+        known = np.zeros(shape) if np.isnan(centres).any() or np.isnan(others).any() else None
         for place, feature in enumerate(self.features):
             gap = centres[..., place] - others[..., place]
             part = self.weights[place] * (gap != 0) if feature.overlap else np.abs(gap, out=gap)
@@ -111,7 +109,7 @@ class Space:
                 here = ~np.isnan(centres[..., place]) & ~np.isnan(others[..., place])
                 part = np.where(here, part, 0.0)
                 known += self.weights[place] * here
-            total += part
+            total = np.add(total, part, out=part if part.dtype == float else None)
         if known is not None:
             total = np.divide(total, known, out=np.full(shape, np.inf), where=known > 0)
         return total
