@@ -11,6 +11,7 @@ import causalaudit as ca
 from causalaudit.errors import CausalAuditWarning
 from causalaudit.intervals import beta_rates, hdi, newcombe, shortest_run, wald_width
 from causalaudit.situation_testing.neighbours import Group
+from causalaudit.situation_testing.space import Space
 
 DESIGN_COLUMNS = [
     *("p_control", "p_test", "delta", "ci_low", "ci_high", "ci2_low", "ci2_high", "newcombe_low", "newcombe_high"),
@@ -503,6 +504,24 @@ def test_brute_force_and_tree_agree(drawn, scale, k, limited):
         positions, _ = brute.nearest(places.reshape(-1, 3), k)
         expected = brute.rejected[positions].sum(axis=1).reshape(9, 30).T
         np.testing.assert_array_equal(tree.rejections(places, sizes)[0][-1], expected)
+
+
+@settings(max_examples=25)
+@given(mixed_people(), st.sampled_from(["range", "std", "authors"]), st.integers(1, 30), st.booleans())
+def test_brute_force_and_tree_give_the_same_tables(drawn, scale, k, centers):
+    people, rng = drawn
+    if people.y.nunique() < 2:
+        return
+    moved = people[["x", "z", "c", "y"]].assign(x=people.x + rng.choice([0.0, 0.1], len(people)), c="a")
+    worlds = ca.CounterfactualDraws.from_frame(moved)
+    options = {"k": [1, k], "centers": centers, "distance": ca.Gower(scale)}
+    tree = ca.situation_testing(people, "y", {"sex": "F"}, ["x", "z", "c"], worlds, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Space, "embeddable", False)
+        brute = ca.situation_testing(people, "y", {"sex": "F"}, ["x", "z", "c"], worlds, **options)
+        assert brute.search.test.tree is None
+    assert tree.search.test.tree is not None
+    pd.testing.assert_frame_equal(tree.table, brute.table)
 
 
 @settings(max_examples=15)
