@@ -103,7 +103,10 @@ def plot_groups(
         handles |= {f"{side} group": boxes["boxes"][0] if shown else cross, _centre_name(result, side): cross}
     ax.set_xticks(range(len(shown)), [str(label) for label in complainants])
     ax.set(xlabel="complainant", ylabel=feature)
-    ax.legend(handles.values(), handles.keys(), frameon=False, fontsize="small")
+    ax.legend(
+        list(handles.values()), list(handles), loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False,
+        fontsize="small",
+    )  # fmt: skip
     return ax
 
 
@@ -192,7 +195,7 @@ def plot_forest(
         ax.hlines(rows + offset, *ends, color=colour, linewidth=width, label=label)
         points = table["delta" if name == "ci2" else "delta_mean"]
         if name != "hdi":
-            ax.plot(points, rows + offset, "o", color=colour, markersize=3.5)
+            ax.plot(points, rows + offset, "o", color=colour, markeredgecolor="white", markersize=5.5)
     ax.axvline(settings["tau"], color=_CONTROL, linewidth=0.8, linestyle=":")
     ax.set_yticks(rows, [str(label) for label in table.index])
     ax.set(ylim=(len(table) - 0.4, -0.6), xlabel=f"Δ at k = {result.size(k)}", ylabel="complainant")
