@@ -1,5 +1,6 @@
 """Situation testing: small cases by hand, closed forms, properties."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -560,6 +561,8 @@ def test_plots(applicants, worlds, result, tmp_path):
     standard = ca.situation_testing(applicants, bank, {"gender": "female"}, ["salary", "balance"], k=[5, 10])
     both = {"CST": result, "ST": standard}
     assert len(ca.plots.plot_cases(both).get_lines()) == 4
+    assert len(ca.plots.plot_cases(result, "cf_cases", ax=plt.gca()).get_lines()) == 6
+    plt.close()
     assert ca.plots.plot_cases(both, "delta").get_ylabel() == "mean Δ of the cases"
     assert ca.plots.plot_groups(result, result.at().index[:3], "salary", k=10).get_xlabel() == "complainant"
     assert ca.plots.plot_distributions(result, "balance").get_xlabel() == "balance"

@@ -202,8 +202,10 @@ def test_questions_to_a_result(run, as_men):
         ca.plots.plot_distributions(run(counterfactuals=as_men), "hired")
     with pytest.raises(DataError, match="'hired' is not a feature"):
         ca.plots.plot_groups(result, [0], "hired")
-    with pytest.raises(DataError, match="must be 'cases' or 'delta'"):
+    with pytest.raises(DataError, match="must be 'cases', 'delta' or 'cf_cases'"):
         ca.plots.plot_cases(result, "p")
+    with pytest.raises(DataError, match="counterfactual people is not known"):
+        ca.plots.plot_cases(result, "cf_cases")
 
 
 def test_distances(people, run):

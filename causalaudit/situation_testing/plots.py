@@ -31,7 +31,8 @@ def plot_cases(
     results
         A result, or several with their names.
     value
-        "cases", or "delta" for the mean difference of the cases.
+        "cases"; "delta" for the mean difference of the cases; or "cf_cases" for those whom the decision would have
+        treated otherwise, significant by the bound of their groups (the papers take `centers=True`).
     ax
         Where to draw.
 
@@ -43,16 +44,15 @@ def plot_cases(
     >>> ca.plots.plot_cases({"ST": result}).get_ylabel()
     'cases'
     """
-    if value not in ("cases", "delta"):
-        raise DataError(f"value is {value!r}, but must be 'cases' or 'delta'.")
+    labels = {"cases": "cases", "delta": "mean Δ of the cases", "cf_cases": "cases"}
+    if value not in labels:
+        raise DataError(f"value is {value!r}, but must be 'cases', 'delta' or 'cf_cases'.")
     ax = plt.gca() if ax is None else ax
     named = dict(results) if isinstance(results, Mapping) else {"": results}
-    for place, (name, result) in enumerate(named.items()):
+    for place, (name, result) in enumerate(named.items(), start=len(ax.get_lines()) // 2):
         colour = _COLOURS[place % len(_COLOURS)]
         for column, style in (("discriminated", "-o"), ("significant", "--s")):
-            rows = result.table[column].groupby(level="k").sum()
-            if value == "delta":
-                rows = result.table.loc[result.table[column], "delta"].groupby(level="k").mean()
+            rows = _against_k(result.table, column, value)
             label = f"{name}, significant" if column == "significant" else name or "all"
             ax.plot(
                 rows.index, rows, style, color=colour, label=label.removeprefix(", "), markersize=3.5, linewidth=1.2
@@ -62,9 +62,20 @@ def plot_cases(
             label = f"{name}, posterior ({result.settings['prob']:.0%})".removeprefix(", ")
             ends = summary["expected_low"], summary["expected_high"]
             ax.fill_between(summary.index, *ends, color=colour, alpha=0.2, linewidth=0, label=label)
-    ax.set(xlabel="k", ylabel="cases" if value == "cases" else "mean Δ of the cases", ylim=(0, None))
+    ax.set(xlabel="k", ylabel=labels[value], ylim=(0, None))
     ax.legend(frameon=False, fontsize="small")
     return ax
+
+
+def _against_k(table: pd.DataFrame, column: str, value: str) -> "pd.Series[Any]":
+    if value == "delta":
+        return table.loc[table[column], "delta"].groupby(level="k").mean()
+    chosen = table[column]
+    if value == "cf_cases":
+        if "cf_flip" not in table:
+            raise DataError("The decision on the counterfactual people is not known.")
+        chosen = table["cf_flip"] if column == "discriminated" else table["cf_flip"] & table[column]
+    return chosen.groupby(level="k").sum()
 
 
 def plot_groups(

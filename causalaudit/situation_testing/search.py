@@ -105,8 +105,13 @@ class Search:
             return np.ones(distances.shape, dtype=bool)
         return np.rint(distances * 1e12) <= np.rint(self.max_distance * 1e12)
 
-    def counts_over_draws(self, sizes: Sequence[int], progress: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return sizes and rejections of the test groups at every draw; sizes × draws × complainants."""
+    def counts_over_draws(
+        self, sizes: Sequence[int], centre_rejected: np.ndarray | None, progress: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return sizes and rejections of the test groups at every draw; sizes × draws × complainants.
+
+        `centre_rejected` is the decision on the counterfactuals themselves, draws × complainants.
+        """
         assert self.centres is not None
         numbers = self.centres.draws * len(self.centres.space.features)
         step = max(1, _BUDGET // numbers)
@@ -114,9 +119,12 @@ class Search:
         task = partial(_count_part, self.test, self.centres, tuple(sizes), self.max_distance)
         found = list(parallel(task, parts, "Searching test groups", progress))
         rejected = np.concatenate([part[0] for part in found], axis=2)
+        if self.with_centres:
+            assert centre_rejected is not None
+            rejected += centre_rejected
         if self.max_distance is None:
-            return np.broadcast_to(np.array(sizes)[:, None, None], rejected.shape), rejected
-        return np.concatenate([part[1] for part in found], axis=2), rejected
+            return np.broadcast_to(np.array(sizes)[:, None, None] + self.with_centres, rejected.shape), rejected
+        return np.concatenate([part[1] for part in found], axis=2) + self.with_centres, rejected
 
 
 def _count_part(

@@ -185,11 +185,8 @@ def _posterior(
     shape = (len(question.sizes), len(search.ours))
     names = ("n_control", "rejected_control", "n_test", "rejected_test")
     n_control, control, n_point, point = (counts[name].to_numpy().reshape(shape) for name in names)
-    n_test, test = search.counts_over_draws(question.sizes, progress)
     drawn = None if decide_all is None else decide_all()
-    if search.with_centres:
-        assert drawn is not None
-        n_test, test = n_test + 1, test + drawn[None]
+    n_test, test = search.counts_over_draws(question.sizes, drawn, progress)
     draw_counts = DrawCounts(n_control, control, n_test, test, point == n_point, point == 0)
     columns, cases = posterior_columns(draw_counts, question, seed)
     if drawn is not None:
