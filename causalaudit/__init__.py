@@ -3,18 +3,23 @@
 from causalaudit.counterfactuals import CounterfactualDraws, counterfactuals
 from causalaudit.inference import Posterior, fit
 from causalaudit.scm import SCM, diagram
+from causalaudit.situation_testing import Gower, intersection, multiple_discrimination, situation_testing
 
 from causalaudit import datasets, models, plots  # isort: skip  (models build on the names above)
 
 __all__ = [
     "SCM",
     "CounterfactualDraws",
+    "Gower",
     "Posterior",
     "counterfactuals",
     "datasets",
     "diagram",
     "fit",
+    "intersection",
     "models",
+    "multiple_discrimination",
     "plots",
+    "situation_testing",
 ]
 __version__ = "0.1.0"

@@ -241,6 +241,11 @@ class CounterfactualDraws:
             return {}
         return {"coupling": self._abduction.coupling, "edges": self._abduction.edges, "seed": self._abduction.seed}
 
+    @property
+    def posterior(self) -> Posterior | None:
+        """The posterior that the draws come from; None if they were computed elsewhere."""
+        return None if self._abduction is None else self._abduction.posterior
+
     @cached_property
     def point(self) -> pd.DataFrame:
         """The counterfactual people at the posterior mean of the parameters, all columns of the data.

@@ -45,6 +45,11 @@ def decide(decision: Decision, frame: pd.DataFrame, favourable: Any = 1, outcome
     >>> bool((decide(bank, applicants) == applicants.approved).all())
     True
     """
+    return _favourable(labels(decision, frame, outcome), favourable)
+
+
+def labels(decision: Decision, frame: pd.DataFrame, outcome: str | None = None) -> np.ndarray:
+    """Return the answers of a decision as it gives them, one for each person."""
     if isinstance(decision, str):
         if decision not in frame.columns:
             raise DataError(
@@ -58,7 +63,9 @@ def decide(decision: Decision, frame: pd.DataFrame, favourable: Any = 1, outcome
         raise DataError(
             f"The decision returned shape {answers.shape} for {len(frame)} people; expected ({len(frame)},)."
         )
-    return _favourable(answers, favourable)
+    if pd.isna(answers).any():
+        raise DataError(f"The decision is missing for {int(pd.isna(answers).sum())} of {len(answers)} people.")
+    return answers
 
 
 def _ask(decision: Any, frame: pd.DataFrame) -> Any:
@@ -78,8 +85,6 @@ def _ask(decision: Any, frame: pd.DataFrame) -> Any:
 
 
 def _favourable(answers: np.ndarray, favourable: Any) -> np.ndarray:
-    if pd.isna(answers).any():
-        raise DataError(f"The decision is missing for {int(pd.isna(answers).sum())} of {len(answers)} people.")
     if answers.dtype.kind == "f" and not np.isin(answers, (0.0, 1.0)).all() and not (answers == favourable).any():
         if (answers < 0).any() or (answers > 1).any():
             raise DataError(

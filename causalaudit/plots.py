@@ -18,8 +18,18 @@ from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.errors import DataError, nearest
 from causalaudit.inference import Posterior
 from causalaudit.intervals import hdi
+from causalaudit.situation_testing.plots import plot_cases, plot_distributions, plot_forest, plot_groups
 
-__all__ = ["plot_diagram", "plot_effects", "plot_predictive", "plot_worlds"]
+__all__ = [
+    "plot_cases",
+    "plot_diagram",
+    "plot_distributions",
+    "plot_effects",
+    "plot_forest",
+    "plot_groups",
+    "plot_predictive",
+    "plot_worlds",
+]
 
 _FACTUAL, _COUNTERFACTUAL = "#7f7f7f", "#c44e52"
 _GROUPS = ("#4c72b0", "#dd8452", "#55a868", "#8172b3", "#937860", "#da8bc3", "#8c8c8c", "#ccb974")
