@@ -251,5 +251,5 @@ def test_methods_agree_on_much_data(method):
 
 
 def test_unknown_method_lists_the_known(people):
-    with pytest.raises(InferenceError, match="laplace, map, ml"):
+    with pytest.raises(InferenceError, match="auto, laplace, nuts, svi, map, ml"):
         ca.fit(ca.SCM(conjugate), people, method="gibbs")

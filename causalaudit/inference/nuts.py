@@ -26,6 +26,7 @@ _DISPERSION = 1.5  # of the starts, in standard deviations of the frame
 _TRIES = 100
 _TRIED, _COMPARED = 3, 100  # points, and draws, at which the compiled density is compared with the program's
 _CHECKED = 8  # points at which the nodes of a continuous latent are doubled as a check
+_FIRST, _ENDLESS = 100, 64  # draws, and steps of each on average, after which a chain without a maximum is given up
 _HOPELESS = 1.1  # r-hat at which a posterior without a maximum counts as none
 
 Arrays = dict[str, np.ndarray]
@@ -79,7 +80,11 @@ def nuts_draws(
         if better is None and no_maximum is not None:
             raise no_maximum
         frame = better or frame
-    arrays = _run(density, frame, draws, chains, seed, progress)
+    try:
+        arrays = _run(density, frame, draws, chains, seed, progress, wary=no_maximum is not None)
+    except _Lost:
+        assert no_maximum is not None
+        raise no_maximum from None
     vectors = arrays.pop("vectors")
     statistics = _judge(density, vectors) | {"divergences": int(arrays["diverging"].sum())}
     if no_maximum is not None and not statistics["r_hat"] < _HOPELESS:
@@ -88,7 +93,11 @@ def nuts_draws(
     return ChainDraws(vectors.reshape(chains * draws, -1), by_draw, statistics)
 
 
-def _run(density: AnyDensity, frame: Frame, draws: int, chains: int, seed: int, progress: bool) -> Arrays:
+class _Lost(Exception):
+    """A chain needs endless trajectories."""
+
+
+def _run(density: AnyDensity, frame: Frame, draws: int, chains: int, seed: int, progress: bool, wary: bool) -> Arrays:
     """Run the chains; again, should the density have been wrong at some of the draws.
 
     The nodes of a continuous latent may turn out to be too few there, or the compiled density to be another one.
@@ -96,7 +105,7 @@ def _run(density: AnyDensity, frame: Frame, draws: int, chains: int, seed: int, 
     density.refine(frame(_DISPERSION * torch.from_numpy(_spread_points(density, seed))).numpy())
     alone, fast = joblib.effective_n_jobs(None) == 1, True
     while True:
-        sampler = Sampler(density, frame, draws, seed, progress and alone, fast)
+        sampler = Sampler(density, frame, draws, seed, progress and alone, fast, wary)
         found = list(parallel(sampler.chain, range(chains), "Chains", progress and not alone))
         arrays = {name: np.stack([chain[name] for chain in found]) for name in found[0]}
         finer = density.refine(_some(arrays["vectors"], _CHECKED))
@@ -138,6 +147,7 @@ class Sampler:
     seed: int
     progress: bool
     fast: bool = True
+    wary: bool = False
 
     def potential(self, point: torch.Tensor) -> torch.Tensor:
         """Return the negative log-density of a point of the frame."""
@@ -170,6 +180,8 @@ class Sampler:
             for step in watched(range(warmup + self.draws), warmup + self.draws, f"Chain {number + 1}", self.progress):
                 before = calls
                 state = kernel.sample(state)
+                if self.wary and step == _FIRST and calls > _ENDLESS * _FIRST:
+                    raise _Lost
                 if step >= warmup:
                     points.append(state["point"])
                     height = -float(kernel._potential_energy_last)

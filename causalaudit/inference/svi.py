@@ -1,6 +1,6 @@
 """Stochastic variational inference with Pyro's autoguides."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ _WINDOW = 100  # steps over which the bound is averaged
 _WINDOWS = 30  # most of them, for each size of the steps
 _PATIENCE = 2  # windows without a rise after which the bound has converged
 _FINISH = 3  # windows of small steps, whose guides are averaged
-_STEPS = (0.1, 0.02)  # sizes, one after the other; in a trusted frame the last alone
+_STEPS = (0.1, 0.02)  # sizes, one after the other; in a frame that fits, the second alone
 _SMALL_STEP = 0.002
 _FEWEST = 1000  # draws by which a guide is checked
 _TOLERANCE = 0.02  # rise of the bound that does not matter
@@ -99,11 +99,12 @@ def variational_fit(density: AnyDensity, frame: Frame, seed: int, progress: bool
     """Fit a guide; with latents a second one, in coordinates in which they follow the parameters."""
     if not frame.trusted:
         density.recentre(frame.location)
-    guide = fit_guide(density, frame, seed, progress)
     if isinstance(density, JointDensity):
-        curved = curved_frame(density, guide.frame)
-        second = fit_guide(density, curved, seed, progress)
-        guide = replace(second, elbo=np.concatenate([guide.elbo, second.elbo]))
+        rough = fit_guide(density, frame, seed, progress, _STEPS[:1])
+        fine = fit_guide(density, curved_frame(density, rough.frame), seed, progress, _STEPS[1:])
+        guide = replace(fine, elbo=np.concatenate([rough.elbo, fine.elbo]))
+    else:
+        guide = fit_guide(density, frame, seed, progress, _STEPS[1:] if frame.trusted else _STEPS)
     density.recentre(guide.frame.location)
     return guide
 
@@ -121,14 +122,16 @@ def _fits(density: AnyDensity, frame: Frame, points: np.ndarray, progress: bool)
     return float(pareto_k), float(weights.mean() ** 2 / (weights**2).mean())
 
 
-def fit_guide(density: AnyDensity, frame: Frame, seed: int, progress: bool = False) -> Guide:
+def fit_guide(
+    density: AnyDensity, frame: Frame, seed: int, progress: bool = False, sizes: Sequence[float] = _STEPS
+) -> Guide:
     """Raise the evidence lower bound of a normal guide, from a frame on, until it no longer rises.
 
     Then the steps become small, and the guides along them are averaged.
     """
     with numerics(), seeded(seed, "variational"), pyro.get_param_store().scope():
         climb = _Climb(density, frame)
-        for _ in watched(climb.steps(), _WINDOW * (_WINDOWS * len(_STEPS) + _FINISH), "Variational fit", progress):
+        for _ in watched(climb.steps(sizes), _WINDOW * (_WINDOWS * len(sizes) + _FINISH), "Variational fit", progress):
             pass
         return climb.result()
 
@@ -174,9 +177,9 @@ class _Climb:
         if self.moves or not self.bounds:
             self._height = compiled(self._total, [centre, *(centre + torch.randn(_COMPARED, len(centre)))])
 
-    def steps(self) -> Iterator[None]:
+    def steps(self, sizes: Sequence[float]) -> Iterator[None]:
         """Climb until the bound no longer rises, with smaller and smaller steps, then average."""
-        for size in _STEPS[-1:] if self.frame.trusted else _STEPS:
+        for size in sizes:
             self._resize(size)
             self.converged = False
             yield from self._stage()
