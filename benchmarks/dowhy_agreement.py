@@ -5,58 +5,31 @@ when it is first needed; the two sides exchange CSV files, with all digits.
 """
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
-import venv
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 import causalaudit as ca
+from benchmarks.peers.environments import interpreter, printed_by
 from benchmarks.report import Figure, Report, median_cpu_seconds
 
 PEOPLE = 5_000
 REPEATS = 5
 TOLERANCE = 1e-8
 COLUMNS = ["salary", "balance"]
-_HERE = Path(__file__).parent
-_CONSTRAINTS = _HERE / "dowhy-constraints.txt"
-_PEER = _HERE / "peers" / "dowhy_counterfactuals.py"
-_ENVIRONMENT = _HERE.parent / ".venv-dowhy"
-
-
-def peer_python() -> Path:
-    """Return the interpreter that has dowhy; install it if it is not there or its constraints have changed."""
-    python, stamp = _ENVIRONMENT / "bin" / "python", _ENVIRONMENT / ".installed"
-    if not stamp.is_file() or stamp.read_text() != _CONSTRAINTS.read_text():
-        print(f"Installing dowhy into {_ENVIRONMENT.name} ...", file=sys.stderr)
-        venv.create(_ENVIRONMENT, clear=True, with_pip=True)
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(_CONSTRAINTS), "dowhy"]
-        _checked(pip)
-        stamp.write_text(_CONSTRAINTS.read_text())
-    return python
-
-
-def _checked(command: list[str]) -> str:
-    """Run a command and return what it prints; if it fails, say why."""
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(command, capture_output=True, text=True, env=clean)
-    if done.returncode:
-        raise RuntimeError(f"{Path(command[0]).name} {' '.join(command[1:3])} failed:\n{done.stderr}")
-    return done.stdout
+_PEER = Path(__file__).parent / "peers" / "dowhy_counterfactuals.py"
 
 
 def theirs(applicants: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return the counterfactuals of dowhy.gcm, and its version and CPU seconds."""
-    python = peer_python()
+    python = interpreter("dowhy", "dowhy")
     with tempfile.TemporaryDirectory() as folder:
         source, result = Path(folder) / "people.csv", Path(folder) / "counterfactuals.csv"
         coded = applicants[["gender", *COLUMNS]].assign(gender=(applicants.gender == "female").astype(float))
         coded.to_csv(source, index=False)
-        printed = _checked([str(python), str(_PEER), str(source), str(result), str(REPEATS)])
+        printed = printed_by([str(python), str(_PEER), str(source), str(result), str(REPEATS)])
         found = pd.read_csv(result, float_precision="round_trip")
     return found, json.loads(printed.splitlines()[-1])
 

@@ -13,16 +13,19 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Figure:
-    """One number that was measured; it meets its target if it is below it."""
+    """One number that was measured; it meets its target if it is below, or above, what is given."""
 
     name: str
     value: float
     unit: str = ""
     below: float | None = None
+    above: float | None = None
 
     @property
     def met(self) -> bool | None:
         """Whether the target is met; None if there is none."""
+        if self.above is not None:
+            return bool(self.value > self.above)
         return None if self.below is None else bool(self.value < self.below)
 
     @property
@@ -31,6 +34,8 @@ class Figure:
 
     @property
     def target(self) -> str:
+        if self.above is not None:
+            return f"> {self.above:g} {self.unit}".rstrip()
         return "" if self.below is None else f"< {self.below:g} {self.unit}".rstrip()
 
 
