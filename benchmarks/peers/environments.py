@@ -1,7 +1,7 @@
 """Environments for the packages that benchmarks compare with, each made when it is first needed.
 
-A peer may need older packages than causalaudit has, so each lives in `.venv-NAME`, pinned in `NAME-constraints.txt`; the
-two sides exchange files.
+A peer may need older packages than causalaudit has, so each lives in `.venv-NAME`, pinned in `NAME-constraints.txt`;
+the two sides exchange files.
 """
 
 import os
