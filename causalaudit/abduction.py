@@ -12,6 +12,7 @@ import xarray as xr
 
 from causalaudit.errors import InterventionError
 from causalaudit.inference import Posterior
+from causalaudit.inference.joint import JointLatents
 from causalaudit.inference.marginal import Marginal
 from causalaudit.progress import parallel
 from causalaudit.randomness import uniforms
@@ -21,7 +22,7 @@ from causalaudit.scm.handlers import Abduct, Intervene, Mechanisms, Record, Repl
 
 # Numbers (draws x people) that one pass holds for each variable: 2 MiB, a few dozen of which are alive at once.
 _BUDGET = 2**18
-_LATENTS = "latents"
+_LATENTS, _LATENT = "latents", "latent "  # the names of their uniforms, and of those that are drawn already
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,19 @@ class Abduction:
         return self.scm.mechanisms(self.coupling)
 
     @cached_property
-    def marginal(self) -> Marginal:
+    def marginal(self) -> Marginal | JointLatents:
         """What gives the latents their conditionals; its nodes are placed at the posterior mean."""
+        if self._joint:
+            return JointLatents(self.scm, self.factual)
         marginal = Marginal(self.scm, self.factual)
         with numerics(), torch.no_grad():
             marginal.recentre(Intervene(self._mean()))
         return marginal
+
+    @cached_property
+    def _joint(self) -> Tensors:
+        """All draws of the latents that were drawn together with the parameters."""
+        return {name: torch.from_numpy(value) for name, value in self.posterior.latents(self.people.index).items()}
 
     def _mean(self) -> Tensors:
         means = {name: np.asarray(value.mean(axis=0)) for name, value in self.posterior.parameters().items()}
@@ -165,8 +173,13 @@ class Abduction:
         _ = self.factual
         with numerics(), torch.no_grad():
             theta = {name: torch.from_numpy(np.array(value[numbers], dtype=float)) for name, value in chosen.items()}
+            joint = {_LATENT + name: value[numbers] for name, value in self._joint.items()}
             return over_draws(
-                function, theta, self._uniforms(names, numbers), len(numbers), check=numbers[0] == self.numbers[0]
+                function,
+                theta,
+                {**self._uniforms(names, numbers), **joint},
+                len(numbers),
+                check=numbers[0] == self.numbers[0],
             )
 
     def abduct(self, theta: Tensors, uniform: Tensors, names: Collection[str]) -> tuple[Tensors, Tensors]:
@@ -182,6 +195,9 @@ class Abduction:
         if not self.scm.latents:
             return {}
         two = uniform.get(_LATENTS)
+        if isinstance(self.marginal, JointLatents):
+            continuous = {name: uniform[_LATENT + name] for name in self._joint}
+            return self.marginal.draw(theta, continuous, None if two is None else two[0])
         return self.marginal.draw(theta, None if two is None else (two[0], two[1]))
 
     def world(self, theta: Tensors, uniform: Tensors) -> Tensors:
@@ -256,5 +272,6 @@ class Abduction:
         with numerics(), torch.no_grad():
             drawn = self._uniforms(self.affected, self.numbers[:1])
             middle = {name: torch.full_like(value[0], 0.5) for name, value in drawn.items() if name != _LATENTS}
-            values = self.world(self._mean(), middle)
+            joint = {_LATENT + name: value.mean(0) for name, value in self._joint.items()}
+            values = self.world(self._mean(), {**middle, **joint})
         return {name: self.scm.codec.numbers(name, values[name]) for name in self.scm.columns}

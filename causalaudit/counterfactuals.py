@@ -95,6 +95,11 @@ def counterfactuals(
     table = posterior.data if data is None else data
     check_table(table)
     people = _select(table, rows)
+    if data is not None and "latents" in posterior.idata.groups():
+        raise InterventionError(
+            "data has people outside the fit, but the latents of this program were drawn together with its parameters, "
+            "for the fitted people alone. Fit a table that holds the new people too, and choose them by `rows`."
+        )
     if data is not None and (scm.latents or "Delta" in scm.families.values()):
         Density(scm, scm.encode(people)).refuse_impossible(posterior.parameters(), people.index)
     abduction = Abduction(

@@ -1,6 +1,7 @@
 """Inference against closed forms and brute force."""
 
 import itertools
+import warnings
 
 import arviz as az
 import numpy as np
@@ -197,15 +198,19 @@ def test_identical_fits_for_the_same_seed(people):
 
 
 def test_verdicts_in_words():
-    good = diagnose("laplace", {"pareto_k": 0.1, "ess": 900.0}, 1000)
+    figures = {"pareto_k": 0.1, "ess": 900.0, "efficiency": 0.9}
+    good = diagnose("laplace", figures, 1000)
     assert good.ok
     assert "Trustworthy" in str(good)
-    far = diagnose("laplace", {"pareto_k": 0.9, "ess": 900.0}, 1000)
+    far = diagnose("laplace", {**figures, "pareto_k": 0.9}, 1000)
     assert not far.ok
     assert "0.90" in far.verdict
-    few = diagnose("laplace", {"pareto_k": 0.1, "ess": 30.0}, 4000)
+    few = diagnose("laplace", {**figures, "ess": 150.0, "efficiency": 0.15}, 1000)
     assert not few.ok
     assert "Ask for more draws" in few.verdict
+    partial = diagnose("laplace", {**figures, "ess": 405.0, "efficiency": 0.04}, 10_000)
+    assert not partial.ok
+    assert "only 4.0% of the proposals count" in partial.verdict
     assert "point estimate" in diagnose("ml", {}, 1).verdict
 
 
@@ -218,8 +223,26 @@ def test_a_posterior_far_from_gaussian_warns():
 
     data = pd.DataFrame({"x": [0.1, -0.2]})
     with pytest.warns(CausalAuditWarning, match="Not trustworthy"):
-        posterior = ca.fit(ca.SCM(funnel), data, draws=500, chains=2)
+        posterior = ca.fit(ca.SCM(funnel), data, method="laplace", draws=500, chains=2)
     assert posterior.log_evidence is None
+
+
+def test_auto_does_not_trust_a_proposal_of_which_little_counts():
+    """With two effects the weights of a funnel have a light tail, because its neck is never proposed."""
+
+    def funnel(n):
+        log_scale = pyro.sample("log_scale", dist.Normal(0.0, 3.0))
+        shift = pyro.sample("shift", dist.Normal(0.0, torch.exp(log_scale)).expand([2]).to_event(1))
+        with pyro.plate("individuals", n):
+            pyro.sample("x", dist.Normal(shift.sum(), 50.0))
+
+    data = pd.DataFrame({"x": [0.1, -0.2]})
+    with pytest.warns(CausalAuditWarning, match="Not trustworthy"):
+        posterior = ca.fit(ca.SCM(funnel), data, method="laplace", draws=500, chains=2)
+    assert not posterior.diagnostics().ok
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CausalAuditWarning)  # NUTS may say that it is hard, too
+        assert ca.fit(ca.SCM(funnel), data, draws=100, chains=2).settings["method"] == "nuts"
 
 
 def test_moment_matching_repairs_a_skewed_posterior():

@@ -15,12 +15,10 @@ from scipy import stats
 import causalaudit as ca
 from causalaudit.errors import CausalAuditWarning, InferenceError
 from causalaudit.inference import nuts
-from causalaudit.inference.arrow import curved_frame
 from causalaudit.inference.compiled import compiled
 from causalaudit.inference.density import Density
 from causalaudit.inference.diagnostics import diagnose
 from causalaudit.inference.frame import Frame, find_frame
-from causalaudit.inference.joint import JointDensity
 from causalaudit.inference.nuts import nuts_draws
 
 
@@ -276,97 +274,3 @@ def test_a_compiled_density_that_is_wrong_at_the_draws_is_not_used(people, monke
     monkeypatch.setattr(nuts, "compiled", lambda function, _: lambda point: function(point) + point[0])
     found = nuts_draws(density, 10, 1, seed=0)
     np.testing.assert_array_equal(found.vectors, honest["vectors"])
-
-
-# Several continuous latents
-
-
-def two_latents(n):
-    base = pyro.sample("base", dist.Normal(0.0, 2.0))
-    with pyro.plate("individuals", n):
-        skill = pyro.sample("skill", dist.Normal(0.0, 1.0))
-        luck = pyro.sample("luck", dist.Normal(0.0, 1.0))
-        pyro.sample("x", dist.Normal(base + skill, 0.5))
-        pyro.sample("y", dist.Normal(skill + luck, 0.5))
-
-
-def linear_posterior(data):
-    """Return mean and covariance of base, the skills and the lucks given the data."""
-    n = len(data)
-    eye, zero = np.eye(n), np.zeros((n, n))
-    design = np.block([[np.ones((n, 1)), eye, zero], [np.zeros((n, 1)), eye, eye]])
-    precision = np.diag([1 / 4.0, *np.ones(2 * n)]) + design.T @ design / 0.25
-    covariance = np.linalg.inv(precision)
-    return covariance @ design.T @ np.concatenate([data["x"], data["y"]]) / 0.25, covariance
-
-
-@pytest.fixture(scope="module")
-def pairs():
-    rng = np.random.default_rng(2)
-    return pd.DataFrame({"x": rng.normal(1, 1, 6), "y": rng.normal(0, 1.5, 6)}, index=list("abcdef"))
-
-
-def test_two_continuous_latents_are_drawn_jointly(pairs):
-    with pytest.warns(CausalAuditWarning, match=r"'skill', 'luck' are continuous.*all 12 of the 6 people.*slow"):
-        posterior = ca.fit(ca.SCM(two_latents, latents=["skill", "luck"]), pairs, draws=300, chains=2)
-    assert posterior.settings["method"] == "nuts"
-    assert posterior.diagnostics().ok
-    mean, covariance = linear_posterior(pairs)
-    latents = posterior.idata["latents"]
-    assert latents["skill"].dims == ("chain", "draw", "individual")
-    assert latents["individual"].to_numpy().tolist() == list("abcdef")
-    draws = np.column_stack(
-        [posterior.parameters()["base"], *(latents[name].to_numpy().reshape(600, 6) for name in ("skill", "luck"))]
-    )
-    sd = np.sqrt(np.diag(covariance))
-    np.testing.assert_allclose(draws.mean(0), mean, atol=4.5 * sd.max() / np.sqrt(500))
-    np.testing.assert_allclose(draws.std(0), sd, rtol=0.15)
-    np.testing.assert_allclose(np.corrcoef(draws.T), covariance / np.outer(sd, sd), atol=0.17)
-
-
-def test_the_curvature_of_a_linear_model_is_its_precision(pairs):
-    scm = ca.SCM(two_latents, latents=["skill", "luck"])
-    density = JointDensity(scm, scm.encode(pairs))
-    start, _ = find_frame(density, seed=0)
-    frame = curved_frame(density, start)
-    _, covariance = linear_posterior(pairs)
-    matrix = (frame(torch.eye(13, dtype=torch.float64)) - torch.from_numpy(frame.location)).numpy().T
-    np.testing.assert_allclose(matrix @ matrix.T, covariance, atol=1e-9)
-    assert frame.log_volume == pytest.approx(np.linalg.slogdet(matrix)[1])
-
-
-def finite_beside_continuous(n):
-    shift = pyro.sample("shift", dist.Normal(0.0, 1.0))
-    with pyro.plate("individuals", n):
-        kind = pyro.sample("kind", dist.Bernoulli(0.3))
-        width = pyro.sample("width", dist.LogNormal(0.0, 0.5))
-        skill = pyro.sample("skill", dist.Normal(0.0, 1.0))
-        pyro.sample("x", dist.Normal(shift * kind + skill, width))
-
-
-def test_the_joint_density_sums_finite_latents_out():
-    scm = ca.SCM(finite_beside_continuous, latents=["kind", "width", "skill"])
-    data = pd.DataFrame({"x": [0.3, -1.0]})
-    density = JointDensity(scm, scm.encode(data))
-    vector = np.array([0.4, 0.1, -0.2, 0.5, 0.6])  # shift, log width, skill
-    parts = density.over(vector[None])
-    width, skill = np.exp(vector[1:3]), vector[3:]
-    by_kind = [share * stats.norm.pdf(data["x"], 0.4 * kind + skill, width) for kind, share in ((0, 0.7), (1, 0.3))]
-    people = np.log(sum(by_kind)) + stats.lognorm.logpdf(width, 0.5) + stats.norm.logpdf(skill)
-    assert parts["likelihood"][0] == pytest.approx(people.sum(), rel=1e-12)
-    assert parts["jacobian"][0] == pytest.approx(vector[1:3].sum(), rel=1e-12)
-    assert parts["prior shift"][0] == pytest.approx(stats.norm.logpdf(0.4), rel=1e-12)
-    np.testing.assert_allclose(parts["latent width"][0], width)
-    assert density.space.labels == ["shift", "width[0]", "width[1]", "skill[0]", "skill[1]"]
-    torch.set_default_dtype(torch.float64)
-    try:
-        total = float(density.total(torch.from_numpy(vector)))
-    finally:
-        torch.set_default_dtype(torch.float32)
-    assert total == pytest.approx(sum(parts[name][0] for name in ("likelihood", "jacobian", "prior shift")), rel=1e-12)
-
-
-@pytest.mark.parametrize("method", ["laplace", "map", "ml"])
-def test_methods_that_need_marginal_latents_refuse_several(pairs, method):
-    with pytest.raises(InferenceError, match="'skill', 'luck' are continuous"):
-        ca.fit(ca.SCM(two_latents, latents=["skill", "luck"]), pairs, method=method)

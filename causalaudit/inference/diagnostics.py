@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Any
 
 TRUSTED_K = 0.7  # of the Pareto tail of importance weights (Vehtari et al. 2024)
+WORTHWHILE = 0.1  # share of importance proposals that count, below which they may miss a part of the posterior
 ENOUGH = 400  # effective draws for stable intervals
 MIXED = 1.01  # largest r-hat of chains that agree (Vehtari et al. 2021)
 EQUAL = 0.9  # effective share of draws whose weights are nearly equal
@@ -46,12 +47,18 @@ def diagnose(method: str, statistics: Mapping[str, Any], draws: int) -> Diagnost
 
 
 def _importance(numbers: dict[str, float], statistics: Mapping[str, Any], draws: int) -> Diagnostics:
-    pareto_k, ess = float(numbers["pareto_k"]), float(numbers["ess"])
-    numbers = {"pareto_k": pareto_k, "ess": ess}
+    pareto_k, ess, efficiency = (float(numbers[name]) for name in ("pareto_k", "ess", "efficiency"))
+    numbers = {"pareto_k": pareto_k, "ess": ess, "efficiency": efficiency}
     if not pareto_k < TRUSTED_K:
         verdict = (
             f"Not trustworthy: Pareto k is {pareto_k:.2f}, and above {TRUSTED_K} importance resampling fails. The "
             'posterior is far from Gaussian: reparametrise, tighten the priors, or use a sampler (method "nuts").'
+        )
+        return Diagnostics(False, verdict, numbers)
+    if not efficiency >= WORTHWHILE:
+        verdict = (
+            f"Not trustworthy: only {efficiency:.1%} of the proposals count, and below {WORTHWHILE:.0%} a part of the "
+            'posterior may be missed. Reparametrise, tighten the priors, or use a sampler (method "nuts").'
         )
         return Diagnostics(False, verdict, numbers)
     if ess < min(ENOUGH, draws / 2):

@@ -12,7 +12,6 @@ import xarray as xr
 
 from causalaudit.errors import CausalAuditWarning, InferenceError, check_count
 from causalaudit.inference.density import Density
-from causalaudit.inference.diagnostics import TRUSTED_K
 from causalaudit.inference.frame import AnyDensity
 from causalaudit.inference.joint import JointDensity
 from causalaudit.inference.laplace import ImportanceDraws, laplace_draws
@@ -50,7 +49,8 @@ def fit(
         =============  ===========================================================  ======================
         method         what                                                         when `auto` picks it
         =============  ===========================================================  ======================
-        ``"laplace"``  importance resampling around the mode, checked by Pareto k   k < 0.7
+        ``"laplace"``  importance resampling around the mode, checked by Pareto k   k < 0.7 and 10 %
+                       and the share of the proposals that count                    count
         ``"nuts"``     Pyro's no-U-turn sampler, started and whitened by the above  otherwise
         ``"svi"``      a variational guide (normal), checked by Pareto k            never
         ``"map"``      the mode of the posterior density in the parameters' units   never
@@ -149,14 +149,14 @@ def _draw(density: AnyDensity, method: Method, draws: int, chains: int, seed: in
         except InferenceError:
             if method == "laplace":
                 raise
-        if laplace is not None and (method == "laplace" or laplace.pareto_k < TRUSTED_K):
+        if laplace is not None and (method == "laplace" or laplace.trusted):
             return _Draws("laplace", laplace.vectors, _importance_statistics(laplace), parts=laplace.parts)
     sampled = nuts_draws(density, draws, chains, seed, progress, laplace)
     return _Draws("nuts", sampled.vectors, sampled.statistics, sampled.by_draw)
 
 
 def _importance_statistics(laplace: ImportanceDraws) -> dict[str, float]:
-    names = ("pareto_k", "ess", "log_evidence", "log_evidence_error")
+    names = ("pareto_k", "ess", "efficiency", "log_evidence", "log_evidence_error")
     return {name: getattr(laplace, name) for name in names}
 
 

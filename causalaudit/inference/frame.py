@@ -7,9 +7,9 @@ import torch
 
 from causalaudit.errors import InferenceError
 from causalaudit.inference.density import Density
-from causalaudit.inference.diagnostics import TRUSTED_K
 from causalaudit.inference.joint import JointDensity
 from causalaudit.inference.laplace import ImportanceDraws, laplace_draws
+from causalaudit.inference.mode import NoMaximumError
 from causalaudit.randomness import generator
 from causalaudit.scm.simulation import prior_draws
 
@@ -129,9 +129,7 @@ def find_frame(
         return _of_prior(density, seed), None
     try:
         laplace = found or laplace_draws(density, _PROPOSALS, seed, progress)
-    except InferenceError as error:
-        if "maximum" not in str(error):  # a density may be a posterior without having a highest point
-            raise
+    except NoMaximumError as error:  # a density may be a posterior without having a highest point
         return _of_prior(density, seed), error
     frame = _of_draws(laplace)
     if frame.trusted:
@@ -148,7 +146,7 @@ def _of_draws(laplace: ImportanceDraws) -> Frame:
     units = np.where(units > 0, units, 1.0)
     correlation = np.atleast_2d(np.cov(vectors / units, rowvar=False)) * 0.99 + 0.01 * np.eye(len(units))
     root = units[:, None] * np.linalg.cholesky(correlation)
-    return Frame.of_parameters(vectors.mean(axis=0), root, laplace.pareto_k < TRUSTED_K)
+    return Frame.of_parameters(vectors.mean(axis=0), root, laplace.trusted)
 
 
 def _of_prior(density: AnyDensity, seed: int) -> Frame:

@@ -10,7 +10,7 @@ from pyro.poutine.util import site_is_subsample
 from torch.distributions import biject_to
 
 from causalaudit.errors import DataError
-from causalaudit.inference.latents import LatentStates, continuous_latents
+from causalaudit.inference.latents import LatentStates, choose_state, continuous_latents
 from causalaudit.inference.score import Score
 from causalaudit.inference.space import Space, Unconstrain
 from causalaudit.progress import watched
@@ -113,15 +113,24 @@ class JointDensity:
 
     def prior_vectors(self, draws: int, seed: int) -> np.ndarray:
         """Draw parameters from the prior and latents given the people's values, unconstrained."""
-        names = (*self.space.parameters.shapes, *self.space.latents)
         found = []
         with numerics(), torch.no_grad(), seeded(seed, "prior"):
             for _ in range(draws):
-                record = Record()
-                run(self.scm.program, self.people, record, Intervene(self.values))
-                numbers = {name: biject_to(record.laws[name].support).inv(record.values[name]) for name in names}
-                found.append(np.concatenate([numbers[name].numpy().ravel() for name in names]))
+                found.append(self._unconstrained({}))
         return np.stack(found)
+
+    def inverse(self, values: Tensors) -> np.ndarray:
+        """Return the unconstrained vector of values of all parameters and continuous latents."""
+        with numerics(), torch.no_grad():
+            return self._unconstrained(values)
+
+    def _unconstrained(self, values: Tensors) -> np.ndarray:
+        """Run the program, in which what is not given is drawn, and return the vector of what it gives."""
+        record = Record()
+        run(self.scm.program, self.people, record, Intervene({**self.values, **values}))
+        names = (*self.space.parameters.shapes, *self.space.latents)
+        numbers = {name: biject_to(record.laws[name].support).inv(record.values[name]) for name in names}
+        return np.concatenate([numbers[name].numpy().ravel() for name in names])
 
     def recentre(self, vector: np.ndarray) -> None:
         """Do nothing: no latent is integrated out."""
@@ -136,3 +145,27 @@ class JointDensity:
     def refuse_impossible(self, parameters: dict[str, np.ndarray], index: "pd.Index[Any]") -> None:
         """Refuse data that the program cannot give at the draws."""
         raise DataError(f"The data are impossible under the program {self.scm.name!r} at some of the draws.")
+
+
+class JointLatents:
+    """The latents of people whose continuous ones were drawn together with the parameters."""
+
+    def __init__(self, scm: SCM, values: Tensors) -> None:
+        self.scm, self.states = scm, LatentStates(scm)
+        self._crossed = self.states.cross(values)
+        self.people = len(next(iter(values.values())))
+
+    @property
+    def drawing_size(self) -> int:
+        """How many people one run of the program stands for when latents are drawn."""
+        return self.people * self.states.count
+
+    def draw(self, theta: Tensors, continuous: Tensors, uniform: torch.Tensor | None) -> Tensors:
+        """Add the finite latents, drawn from their conditional (without uniforms: the most probable state)."""
+        if self.states.count == 1:
+            return continuous
+        score, repeated = Score(), {name: value.repeat(self.states.count) for name, value in continuous.items()}
+        run(self.scm.program, self.drawing_size, score, Intervene({**theta, **self._crossed, **repeated}))
+        by_state = score.total.unflatten(-1, (self.states.count, self.people))
+        state = choose_state(by_state, uniform)
+        return {**continuous, **{name: values[state] for name, values in self.states.values.items()}}

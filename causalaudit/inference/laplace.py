@@ -8,12 +8,13 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_t
 
 from causalaudit.inference.density import Density
-from causalaudit.inference.diagnostics import TRUSTED_K
+from causalaudit.inference.diagnostics import TRUSTED_K, WORTHWHILE
 from causalaudit.inference.mode import find_mode
 from causalaudit.randomness import generator
 
 _DEGREES_OF_FREEDOM = 10
 _ROUNDS = 3
+_EFFICIENT = 0.25  # share of the proposals that count with which a round is good enough
 _CHECKED = 8  # draws at which the nodes of a continuous latent are doubled as a check
 _FEWEST = 1000  # proposals, whatever number of draws is asked for: the tail of the weights must be seen
 
@@ -32,6 +33,9 @@ class ImportanceDraws:
         The shape of the tail of the importance weights: below 0.7 the draws can be trusted.
     ess
         Effective sample size 1 / sum(w^2), at most the number of draws.
+    efficiency
+        The same as a share of the proposals. A proposal that misses a part of the posterior can have weights with a
+        light tail, but not an efficient one.
     log_evidence, log_evidence_error
         The log of the mean weight and its standard error.
     """
@@ -40,16 +44,22 @@ class ImportanceDraws:
     parts: dict[str, np.ndarray]
     pareto_k: float
     ess: float
+    efficiency: float
     log_evidence: float
     log_evidence_error: float
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the draws can stand for the posterior."""
+        return self.pareto_k < TRUSTED_K and self.efficiency >= WORTHWHILE
 
 
 def laplace_draws(density: Density, draws: int, seed: int, progress: bool = False) -> ImportanceDraws:
     """Draw from the posterior through a heavy-tailed Gaussian approximation at its mode.
 
     The proposal is a multivariate t at the mode in unconstrained space, with the inverse Hessian as its
-    scale. While the Pareto-smoothed weights are not to be trusted it is moved to their moments, up to three
-    times. The draws are then resampled by their weights.
+    scale. While the Pareto-smoothed weights are not to be trusted, or few proposals count, it is moved to their
+    moments, up to three times. The draws of the best round are then resampled by their weights.
 
     References
     ----------
@@ -61,9 +71,9 @@ def laplace_draws(density: Density, draws: int, seed: int, progress: bool = Fals
     for attempt in range(_ROUNDS + 1):
         rng = generator(seed, "proposals", attempt)
         round_ = _weigh(density, *_propose(location, covariance, max(draws, _FEWEST), rng), progress)
-        if best is None or round_.pareto_k < best.pareto_k:
+        if best is None or round_.merit > best.merit:
             best = round_
-        if round_.pareto_k < TRUSTED_K:
+        if round_.pareto_k < TRUSTED_K and round_.efficiency > _EFFICIENT:
             break
         weights = np.exp(round_.smoothed)
         location = weights @ round_.vectors
@@ -77,7 +87,8 @@ def laplace_draws(density: Density, draws: int, seed: int, progress: bool = Fals
         best.vectors[chosen],
         {name: values[chosen] for name, values in best.parts.items()},
         best.pareto_k,
-        min(draws, float(1 / np.sum(np.exp(2 * best.smoothed)))),
+        min(draws, best.efficiency * len(best.vectors)),
+        best.efficiency,
         float(logsumexp(best.log_weights) - np.log(len(relative))),
         float(relative.std(ddof=1) / relative.mean() / np.sqrt(len(relative))),
     )
@@ -92,6 +103,17 @@ class _Weighted:
     log_weights: np.ndarray
     smoothed: np.ndarray
     pareto_k: float
+
+    @property
+    def efficiency(self) -> float:
+        """The share of the proposals that count."""
+        return float(1 / np.sum(np.exp(2 * self.smoothed)) / len(self.smoothed))
+
+    @property
+    def merit(self) -> tuple[bool, float]:
+        """By which rounds are compared."""
+        trusted = self.pareto_k < TRUSTED_K
+        return trusted, self.efficiency if trusted else -self.pareto_k
 
 
 def _weigh(density: Density, vectors: np.ndarray, log_proposal: np.ndarray, progress: bool) -> _Weighted:

@@ -77,3 +77,11 @@ class LatentStates:
         n = len(next(iter(values.values())))
         seen = {name: value.repeat(self.count, *([1] * (value.ndim - 1))) for name, value in values.items()}
         return {**seen, **{name: state.repeat_interleave(n, 0) for name, state in self.values.items()}}
+
+
+def choose_state(by_state: torch.Tensor, uniform: torch.Tensor | None) -> torch.Tensor:
+    """Draw the state of each person (columns) by its log-probability; without uniforms, take the most probable."""
+    if uniform is None:
+        return by_state.argmax(0)
+    cumulative = by_state.softmax(0).cumsum(0)
+    return (cumulative < uniform * cumulative[-1]).sum(0)

@@ -7,7 +7,7 @@ import torch
 from pyro.poutine.messenger import Messenger
 
 from causalaudit.errors import InferenceError
-from causalaudit.inference.latents import LatentStates, continuous_latents
+from causalaudit.inference.latents import LatentStates, choose_state, continuous_latents
 from causalaudit.inference.quadrature import DRAWING_NODES, FIRST_GRID, PRECISE, RULES, Quadrature, Rule
 from causalaudit.inference.score import Score
 from causalaudit.scm import SCM
@@ -179,11 +179,7 @@ class Marginal:
     def _state(self, parameters: Messenger, uniform: torch.Tensor | None, inverse: torch.Tensor) -> torch.Tensor:
         if self.states.count == 1:
             return torch.zeros(len(inverse), dtype=torch.int64)
-        by_state = self._by_state(parameters, self._rule)
-        if uniform is None:
-            return by_state.argmax(0)[inverse]
-        cumulative = by_state.softmax(0).cumsum(0)[:, inverse]
-        return (cumulative < uniform * cumulative[-1]).sum(0)
+        return choose_state(self._by_state(parameters, self._rule)[:, inverse], uniform)
 
     def _continuous(self, parameters: Messenger, uniform: torch.Tensor | None, units: torch.Tensor) -> torch.Tensor:
         assert self.quadrature is not None

@@ -23,6 +23,10 @@ _PLATEAU, _SPIKE = (
 )  # curvatures of a likelihood, for a step as wide as the prior, between which it has a maximum
 
 
+class NoMaximumError(InferenceError):
+    """A density without a highest point; it may be a posterior nevertheless."""
+
+
 @dataclass(frozen=True)
 class Mode:
     """The maximum of a density in unconstrained space, and the Hessian of its negative logarithm there."""
@@ -64,7 +68,7 @@ def find_mode(density: Density, prior: bool, jacobian: bool, seed: int) -> Mode:
                 start = _warm_start(density, start, spread, prior, jacobian, seed)
             location, hessian = _climb_recentred(density, start, spread, prior, jacobian)
         except (ValueError, np.linalg.LinAlgError) as error:
-            raise InferenceError(_unbounded(density.space.labels)) from error
+            raise NoMaximumError(_unbounded(density.space.labels)) from error
     _refuse_flat(hessian, density.space.labels, prior)
     if not prior:
         _refuse_plateau(hessian, density.space.labels)
@@ -170,7 +174,7 @@ def _climb(
     _, gradient = value_and_gradient(point)
     if np.abs(gradient).max() > 1e-3 * max(1.0, abs(float(found.fun)) * 1e-9):
         worst = labels[int(np.argmax(np.abs(point - start)))]
-        raise InferenceError(
+        raise NoMaximumError(
             f"No maximum was found: the density still rises after 500 steps, the farthest along {worst!r} "
             "(in unconstrained space). It may be unbounded: give the parameter a proper, narrower prior, or more data."
         )
@@ -194,7 +198,7 @@ def _refuse_plateau(hessian: np.ndarray, labels: list[str]) -> None:
     curvature = np.diag(hessian)
     bad = [label for label, size in zip(labels, curvature, strict=True) if not _PLATEAU < size < _SPIKE]
     if bad:
-        raise InferenceError(_unbounded(bad))
+        raise NoMaximumError(_unbounded(bad))
 
 
 def _refuse_flat(hessian: np.ndarray, labels: list[str], prior: bool) -> None:

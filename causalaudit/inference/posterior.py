@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from causalaudit.errors import DataError
+from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference.density import Density
 from causalaudit.inference.diagnostics import TRUSTED_K, Diagnostics, diagnose
 from causalaudit.inference.storage import read, write
@@ -76,6 +76,14 @@ class Posterior:
         stacked = {name: self.idata["posterior"][name].to_numpy() for name in self.scm.parameters}
         return {name: value.reshape(-1, *value.shape[2:])[numbers] for name, value in stacked.items()}
 
+    def latents(self, people: "pd.Index[Any]") -> dict[str, np.ndarray]:
+        """Return the draws (first axis) of latents that were drawn together with the parameters, of some people."""
+        if "latents" not in self.idata.groups():
+            return {}
+        at = self.data.index.get_indexer(people)
+        arrays = {str(name): value.to_numpy() for name, value in self.idata["latents"].data_vars.items()}
+        return {name: value.reshape(-1, value.shape[-1])[:, at] for name, value in arrays.items()}
+
     def log_likelihood(self, progress: bool = True) -> xr.DataArray:
         """Return the log-likelihood of each person, latents summed out, for each draw.
 
@@ -90,6 +98,12 @@ class Posterior:
         >>> posterior.log_likelihood().shape
         (2, 10, 50)
         """
+        if "latents" in self.idata.groups():
+            raise InferenceError(
+                "The latents of this posterior were drawn together with the parameters, because only one continuous "
+                "latent for each person can be integrated out: people have no likelihood of their own here, and there "
+                "is no leave-one-out. Compare programs by `plots.plot_predictive`, or use one continuous latent."
+            )
         if "log_likelihood" not in self.idata.groups():
             density = Density(self.scm, self.scm.encode(self.data))
             total = len(self.draw_numbers())

@@ -10,17 +10,19 @@ from typing import Any
 import arviz as az
 import numpy as np
 import pandas as pd
+import torch
 import xarray as xr
 
 from causalaudit.errors import SavedPosteriorError
 from causalaudit.inference.density import Density
+from causalaudit.inference.joint import JointDensity
 from causalaudit.inference.tables import to_arrays, to_frame
 from causalaudit.scm import SCM
 
 _FORMAT = 1
 _DIGEST = hashlib.sha256().digest_size  # bytes at the end of the file
 _ENGINE: Any = "h5netcdf"
-_GROUPS = ("posterior", "log_prior", "sample_stats", "observed_data")
+_GROUPS = ("posterior", "latents", "log_prior", "sample_stats", "observed_data")
 
 
 def write(path: Path, scm: SCM, data: pd.DataFrame, idata: az.InferenceData, settings: dict[str, Any]) -> None:
@@ -98,12 +100,13 @@ def _recompute(file: str, scm: SCM, data: pd.DataFrame, idata: az.InferenceData)
         values = array.to_numpy()
         return values.reshape(-1, *values.shape[2:])[[0, -1]]
 
-    density = Density(scm, scm.encode(data))
     parameters = {name: ends(idata["posterior"][name]) for name in scm.parameters}
-    likelihood = density.likelihood_by_row(parameters, 2) @ density.rows.counts.numpy()
-    same = np.allclose(likelihood, ends(idata["sample_stats"]["log_likelihood"]), rtol=1e-9)
-    vectors = np.stack([density.space.inverse({k: v[i] for k, v in parameters.items()}) for i in range(2)])
-    parts = density.over(vectors)
+    if "latents" in idata.groups():
+        latents = {str(name): ends(value) for name, value in idata["latents"].data_vars.items()}
+        parts = _joint_parts(scm, data, {**parameters, **latents})
+    else:
+        parts = _parts(scm, data, parameters)
+    same = np.allclose(parts["likelihood"], ends(idata["sample_stats"]["log_likelihood"]), rtol=1e-9)
     for name in scm.parameters:
         same = same and np.allclose(parts[f"prior {name}"], ends(idata["log_prior"][name]), rtol=1e-6, atol=1e-6)
     if not same:
@@ -111,3 +114,16 @@ def _recompute(file: str, scm: SCM, data: pd.DataFrame, idata: az.InferenceData)
             f"{file!r} is the posterior of another program: the given one has the same sites, but gives the stored "
             "draws another density, so that its equations or priors differ."
         )
+
+
+def _parts(scm: SCM, data: pd.DataFrame, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    density = Density(scm, scm.encode(data))
+    likelihood = density.likelihood_by_row(values, 2) @ density.rows.counts.numpy()
+    vectors = np.stack([density.space.inverse({k: v[i] for k, v in values.items()}) for i in range(2)])
+    return {**density.over(vectors), "likelihood": likelihood}
+
+
+def _joint_parts(scm: SCM, data: pd.DataFrame, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    density = JointDensity(scm, scm.encode(data))
+    draws = [{name: torch.from_numpy(np.array(value[at])) for name, value in values.items()} for at in range(2)]
+    return density.over(np.stack([density.inverse(draw) for draw in draws]))
