@@ -84,7 +84,7 @@ class Density:
 
         theta = {name: torch.from_numpy(np.array(parameters[name], dtype=float)) for name in self.scm.parameters}
         with numerics(), torch.no_grad():
-            self.marginal.recentre(Intervene({name: value.mean(0) for name, value in theta.items()}))
+            self.marginal.recentre(Intervene({name: value.mean(0) for name, value in theta.items()}), precise=True)
             for draw in np.unique(np.linspace(0, draws - 1, _CHECKED).astype(int)):
                 self.marginal.refine(Intervene({name: value[draw] for name, value in theta.items()}))
         return self._in_chunks(one_draw, theta, draws, progress)["likelihood"]

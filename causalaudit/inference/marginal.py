@@ -1,6 +1,6 @@
 """People with their latents: the likelihood with latents summed and integrated out, and draws of the latents."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -8,12 +8,12 @@ from pyro.poutine.messenger import Messenger
 
 from causalaudit.errors import InferenceError
 from causalaudit.inference.latents import LatentStates, choose_state, continuous_latents
-from causalaudit.inference.quadrature import DRAWING_NODES, FIRST_GRID, PRECISE, RULES, Quadrature, Rule
+from causalaudit.inference.quadrature import DRAWING_NODES, Quadrature
 from causalaudit.inference.score import Score
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Intervene, Tensors, run
 
-# The greatest changes, when the nodes are doubled, of a rule that is used: of a person's log-likelihood and of the sum.
+# The greatest changes, when the nodes are doubled, of a person's log-likelihood and of the sum.
 _TOLERANCE, _TOTAL_TOLERANCE = 1e-6, 1e-2
 
 
@@ -68,14 +68,13 @@ class Marginal:
                 f"The latents {', '.join(map(repr, continuous))} are continuous; only one for each person can be "
                 'integrated out. Fit the program by "nuts" or "svi", which draw them jointly with the parameters.'
             )
-        self.quadrature = Quadrature(scm, continuous[0], self._units) if continuous else None
-        self._rule = RULES[0]()
+        self.quadrature = Quadrature(scm, continuous[0], self._units, _TOLERANCE) if continuous else None
         self.placed = self.quadrature is None
 
     @property
     def size(self) -> int:
         """How many people one run of the program stands for: rows × states × nodes."""
-        return len(self.rows) * self.states.count * (len(self._rule.nodes) if self.quadrature else 1)
+        return self.quadrature.size if self.quadrature else len(self.rows) * self.states.count
 
     @property
     def drawing_size(self) -> int:
@@ -87,45 +86,38 @@ class Marginal:
 
         `following` moves the nodes of a continuous latent along to parameters that may be far from the reference.
         """
-        return self._over_states(parameters, replace(self._rule, steps=1) if following else self._rule)
+        return self._over_states(parameters, following)
 
     def precise_log_likelihood(self, parameters: Messenger) -> torch.Tensor:
         """Return log p(variables) of each distinct row with at least twice the nodes that were found to suffice."""
-        if self.quadrature is None:
-            return self._over_states(parameters, self._rule)
-        return self._over_states(parameters, RULES[min(max(self.quadrature.level + 1, PRECISE), len(RULES) - 1)]())
+        return self._over_states(parameters, doubled=True)
 
-    def _over_states(self, parameters: Messenger, rule: Rule) -> torch.Tensor:
-        by_state = self._by_state(parameters, rule)
+    def _over_states(self, parameters: Messenger, following: bool = False, doubled: bool = False) -> torch.Tensor:
+        by_state = self._by_state(parameters, following, doubled)
         return by_state[0] if self.states.count == 1 else by_state.logsumexp(0)
 
-    def _by_state(self, parameters: Messenger, rule: Rule) -> torch.Tensor:
+    def _by_state(self, parameters: Messenger, following: bool = False, doubled: bool = False) -> torch.Tensor:
         """Return log p(state, variables) by state (first axis) and distinct row."""
         units = len(self.rows) * self.states.count
         if self.quadrature is not None:
-            total = self.quadrature.integral(parameters, rule)
+            total = self.quadrature.integral(parameters, following, doubled)
         else:
             score = Score()
             run(self.scm.program, units, parameters, score, Intervene(self._units))
             total = score.total.expand(units)
         return total.unflatten(-1, (self.states.count, len(self.rows)))
 
-    def recentre(self, parameters: Messenger) -> None:
-        """Place the nodes of a continuous latent for parameters near the given ones, and choose how many there are."""
-        if self.quadrature is None:
-            return
-        self.placed = True
-        self.quadrature.recentre(parameters)
-        self._use(0)
-        self.refine(parameters)
-        # Two Gaussian rules may agree because both miss a second peak or a tail; a grid does not.
-        if self.quadrature.level < FIRST_GRID and not self._agrees(parameters, FIRST_GRID):
-            self._use(FIRST_GRID)
-            self.refine(parameters)
+    def recentre(self, parameters: Messenger, precise: bool = False) -> None:
+        """Place the nodes of a continuous latent for parameters near the given ones, and choose how many there are.
 
-    def _use(self, level: int) -> None:
-        assert self.quadrature is not None
-        self.quadrature.level, self._rule = level, RULES[level]()
+        When they are doubled, the sum of the log-likelihoods moves by less than 0.01, and if it is to be `precise` that
+        of each person by less than 10^-6.
+        """
+        self.placed = True
+        if self.quadrature is not None:
+            each = _TOTAL_TOLERANCE / len(self.rows.inverse)
+            self.quadrature.tolerance = min(_TOLERANCE, each) if precise else each
+            self.quadrature.recentre(parameters)
 
     def refine(self, parameters: Messenger) -> bool:
         """Double the nodes until it makes no difference at these parameters; tell whether it did.
@@ -135,26 +127,7 @@ class Marginal:
         InferenceError
             If no number of nodes suffices.
         """
-        if self.quadrature is None:
-            return False
-        start = self.quadrature.level
-        while not self._agrees(parameters, max(self.quadrature.level + 1, PRECISE)):
-            self._use(self.quadrature.level + 1)
-        return self.quadrature.level > start
-
-    def _agrees(self, parameters: Messenger, level: int) -> bool:
-        """Tell whether the rule in use gives everybody the log-likelihood that a finer one gives."""
-        assert self.quadrature is not None
-        if level == len(RULES):
-            raise InferenceError(
-                f"The latent {self.quadrature.name!r} cannot be integrated out: with {len(self._rule.nodes)} nodes the "
-                "log-likelihoods of people still change when the nodes are doubled. Its effect may jump, or its "
-                "conditional may have narrow, distant peaks: make the effect smooth (torch.sigmoid for a step), or "
-                "give it finitely many values."
-            )
-        difference = self._over_states(parameters, RULES[level]()) - self._over_states(parameters, self._rule)
-        moved = difference.abs().nan_to_num(torch.inf)
-        return bool((moved <= _TOLERANCE).all()) and float(moved @ self.rows.counts) <= _TOTAL_TOLERANCE
+        return self.quadrature is not None and self.quadrature.refine(parameters)
 
     # Draws
 
@@ -179,7 +152,7 @@ class Marginal:
     def _state(self, parameters: Messenger, uniform: torch.Tensor | None, inverse: torch.Tensor) -> torch.Tensor:
         if self.states.count == 1:
             return torch.zeros(len(inverse), dtype=torch.int64)
-        return choose_state(self._by_state(parameters, self._rule)[:, inverse], uniform)
+        return choose_state(self._by_state(parameters)[:, inverse], uniform)
 
     def _continuous(self, parameters: Messenger, uniform: torch.Tensor | None, units: torch.Tensor) -> torch.Tensor:
         assert self.quadrature is not None

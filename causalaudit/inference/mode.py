@@ -1,13 +1,12 @@
 """Find the highest point of a density, and how it curves there."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.optimize import minimize
 
 from causalaudit.errors import InferenceError
+from causalaudit.inference.climb import climb
 from causalaudit.inference.density import Density
 from causalaudit.randomness import generator
 from causalaudit.scm.execution import numerics
@@ -43,7 +42,7 @@ class Mode:
 
 
 def find_mode(density: Density, prior: bool, jacobian: bool, seed: int) -> Mode:
-    """Climb from the best of 64 draws from the prior by Newton steps in a trust region.
+    """Climb from the best of 64 draws from the prior.
 
     Parameters
     ----------
@@ -134,56 +133,18 @@ def _climb_recentred(
     for _ in range(_PLACEMENTS):
         density.recentre(location * spread)
         last = location
-        location = _climb(negative, last, density.space.labels, lambda point: density.follow(point * spread))
+        top = climb(negative, last, lambda point: density.follow(point * spread))
+        location = top.location
+        if not top.is_level:
+            worst = density.space.labels[int(np.argmax(np.abs(location - last)))]
+            raise NoMaximumError(
+                f"No maximum was found: the density still rises after hundreds of steps, the farthest along {worst!r} "
+                "(in unconstrained space). It may be unbounded: give the parameter a proper, narrower prior, or more "
+                "data."
+            )
         if density.marginal.quadrature is None or np.abs(location - last).max() < 1e-3:
             break
-    return location, _hessian(negative, location)
-
-
-def _climb(
-    negative: Callable[[torch.Tensor], torch.Tensor],
-    start: np.ndarray,
-    labels: list[str],
-    follow: Callable[[np.ndarray], None],
-) -> np.ndarray:
-    def value_and_gradient(point: np.ndarray) -> tuple[float, np.ndarray]:
-        vector = torch.tensor(point, requires_grad=True)
-        value = negative(vector)
-        (gradient,) = torch.autograd.grad(value, vector)
-        height = value.item()
-        return (height if np.isfinite(height) else np.inf), np.nan_to_num(gradient.numpy())
-
-    found = minimize(
-        value_and_gradient,
-        start,
-        jac=True,
-        hess=lambda point: _hessian(negative, point),
-        method="trust-exact",
-        callback=follow,
-        options={"maxiter": 500, "gtol": 1e-6, "max_trust_radius": 1e3},
-    )
-    point = np.asarray(found.x)
-    # Trust regions stop at rounding of the height; Newton steps go on to rounding of the location.
-    length = 1e-2
-    while True:
-        _, gradient = value_and_gradient(point)
-        step = np.linalg.lstsq(_hessian(negative, point), gradient, rcond=None)[0]
-        if not np.abs(step).max() < length / 2:
-            break
-        point, length = point - step, np.abs(step).max()
-    _, gradient = value_and_gradient(point)
-    if np.abs(gradient).max() > 1e-3 * max(1.0, abs(float(found.fun)) * 1e-9):
-        worst = labels[int(np.argmax(np.abs(point - start)))]
-        raise NoMaximumError(
-            f"No maximum was found: the density still rises after 500 steps, the farthest along {worst!r} "
-            "(in unconstrained space). It may be unbounded: give the parameter a proper, narrower prior, or more data."
-        )
-    return point
-
-
-def _hessian(negative: Callable[[torch.Tensor], torch.Tensor], point: np.ndarray) -> np.ndarray:
-    hessian = torch.autograd.functional.hessian(negative, torch.tensor(point))
-    return np.asarray(hessian.numpy())
+    return location, top.hessian
 
 
 def _unbounded(names: list[str]) -> str:

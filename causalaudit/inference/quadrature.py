@@ -2,7 +2,7 @@
 
 Given the parameters, people are independent, so that each needs a one-dimensional integral. It is taken in
 unconstrained space, with nodes placed around the person's own conditional: Gauss-Hermite nodes where that is close to a
-Gaussian, a fine grid that reaches far into the tails elsewhere.
+Gaussian, elsewhere a grid over the range, found for each person, outside of which nearly nothing lies.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,18 @@ import torch
 from pyro.poutine.messenger import Messenger
 from torch.distributions import biject_to
 
+from causalaudit.errors import InferenceError
+from causalaudit.inference.conditional import Centres, Conditional
 from causalaudit.inference.score import Score
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Intervene, Message, Tensors, run
 
 _STEP = 0.5  # of the differences that find the slope and the curvature of a conditional, in its own spread
-_COLD_STEPS, _WARM_STEPS = 60, 4
+_COLD_STEPS, _WARM_STEPS = 60, 2
 DRAWING_NODES = 65
-_NEGLIGIBLE = 1e-10
+_REACH = 20.0  # of the search for the range of a grid, before stretching: 2 · 10^8 spreads
+_ROOM = 0.3  # by which a range is wider at both ends than at the reference, before stretching
+_NEGLIGIBLE = -30.0  # logarithm of a density, relative to its peak, that does not count
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Rule:
     log_weights: torch.Tensor
     steps: int = 0
     """Newton steps by which the centres follow the parameters of a draw."""
+    search: int = 0
+    """Points by which the range of each person is searched first; 0: the nodes are in units of the spread."""
 
 
 def hermite(count: int) -> Rule:
@@ -40,11 +46,10 @@ def hermite(count: int) -> Rule:
     return Rule(torch.from_numpy(np.sqrt(2) * nodes), torch.from_numpy(log_weights))
 
 
-def stretched(count: int, reach: float) -> Rule:
-    """The trapezoidal rule after z = sinh(w), |w| <= reach: fast for smooth functions, and far into heavy tails."""
-    points = np.linspace(-reach, reach, count)
-    log_weights = np.log(points[1] - points[0]) + np.log(np.cosh(points))
-    return Rule(torch.from_numpy(np.sinh(points)), torch.from_numpy(log_weights))
+def grid(count: int) -> Rule:
+    """The trapezoidal rule on each person's own range, between 0 and 1 here: fast for smooth functions."""
+    share = torch.linspace(0.0, 1.0, count, dtype=torch.float64)
+    return Rule(share, torch.full_like(share, -np.log(count - 1)), steps=1, search=5 * count // 2)
 
 
 # Each rule is checked against the next; one that disagrees gives way to it. The first does without the Newton step.
@@ -53,20 +58,13 @@ RULES: tuple[Callable[[], Rule], ...] = (
     lambda: replace(hermite(8), steps=1),
     lambda: replace(hermite(16), steps=1),
     lambda: replace(hermite(32), steps=1),
-    lambda: replace(stretched(201, 20.0), steps=1),
-    lambda: replace(stretched(801, 20.0), steps=1),
-    lambda: replace(stretched(3201, 20.0), steps=1),
-    lambda: replace(stretched(12801, 20.0), steps=1),
+    lambda: grid(65),
+    lambda: grid(257),
+    lambda: grid(1025),
+    lambda: grid(4097),
 )
-PRECISE, FIRST_GRID = 2, 4  # places in RULES
-
-
-@dataclass
-class Centres:
-    """Where the conditional of each person's latent lies, in unconstrained space."""
-
-    location: torch.Tensor
-    spread: torch.Tensor
+_PRECISE, _FIRST_GRID = 2, 4  # places in RULES
+_FEW = 0.25  # greatest share of the people that have nodes of their own
 
 
 class _SetLatent(Messenger):
@@ -88,6 +86,8 @@ class _SetLatent(Messenger):
 class Quadrature:
     """The integral over the latent `name` of each of a number of people.
 
+    The few for whom the nodes of the many do not suffice have a finer quadrature of their own.
+
     Parameters
     ----------
     scm
@@ -96,16 +96,27 @@ class Quadrature:
         The latent.
     people
         The values of all other variables.
+    tolerance
+        The greatest change of a log-likelihood when the nodes are doubled.
     """
 
-    def __init__(self, scm: SCM, name: str, people: Tensors) -> None:
-        self.program, self.name, self.people = scm.program, name, people
+    def __init__(self, scm: SCM, name: str, people: Tensors, tolerance: float) -> None:
+        self.scm, self.name, self.people, self.tolerance = scm, name, people, tolerance
         self.inside = {name, *scm.graph.successors(name)}
         self.outside = set(scm.variables) - self.inside
         self.count = len(next(iter(people.values())))
         self.centres = Centres(torch.zeros(self.count), torch.ones(self.count))
         self.level = 0
+        self.few: torch.Tensor | None = None
+        self.finer: Quadrature | None = None
+        self._ends: tuple[torch.Tensor, torch.Tensor] | None = None  # of the grids, at the reference
         self._copies: dict[int, Tensors] = {}
+
+    @property
+    def size(self) -> int:
+        """How many people one run of the program stands for at most."""
+        rule = RULES[self.level]()
+        return max(self.count * max(len(rule.nodes), rule.search), self.finer.size if self.finer else 0)
 
     def _repeated(self, times: int) -> Tensors:
         if times not in self._copies:
@@ -122,7 +133,7 @@ class Quadrature:
         placed = nodes.unsqueeze(-1) if nodes.ndim == 1 else nodes  # the same for everybody, or each their own
         numbers = (centres.location + centres.spread * placed).reshape(-1)
         score, latent = Score(self.inside), _SetLatent(self.name, numbers)
-        run(self.program, len(numbers), parameters, score, latent, Intervene(self._repeated(len(nodes))))
+        run(self.scm.program, len(numbers), parameters, score, latent, Intervene(self._repeated(len(nodes))))
         shape = (len(nodes), self.count)
         total = (score.total + latent.log_jacobian).reshape(shape)
         # Far out the latent may overflow, where the density is zero in all but name.
@@ -137,99 +148,147 @@ class Quadrature:
                 start = _newton(start, *values.unbind(0))
         return start
 
-    def integral(self, parameters: Messenger, rule: Rule) -> torch.Tensor:
-        """Return log p(variables) of each person, the latent integrated out."""
-        centres = self.centred(parameters, self.centres, rule.steps)
-        values, _ = self.log_joint(parameters, centres, rule.nodes)
+    def integral(self, parameters: Messenger, following: bool = False, doubled: bool = False) -> torch.Tensor:
+        """Return log p(variables) of each person, the latent integrated out.
+
+        `following` moves the nodes along to parameters that may be far from the reference; `doubled` takes at least
+        twice the nodes that were found to suffice.
+        """
+        level = min(max(self.level + 1, _PRECISE), len(RULES) - 1) if doubled else self.level
+        total = self._integral(parameters, level, following, search=doubled)
+        if self.finer is None or self.few is None:
+            return total
+        return total.index_put((self.few,), self.finer.integral(parameters, following, doubled))
+
+    def _integral(
+        self, parameters: Messenger, level: int, following: bool = False, search: bool = False
+    ) -> torch.Tensor:
+        rule = RULES[level]()
+        centres = self.centred(parameters, self.centres, max(rule.steps, int(following)))
+        nodes, log_weights = rule.nodes, rule.log_weights.unsqueeze(-1)
+        if rule.search:
+            known = None if search else self._ends
+            low, high = self._range(parameters, centres, rule.search) if known is None else known
+            points = torch.lerp(low, high, nodes.unsqueeze(-1))
+            nodes, log_weights = torch.sinh(points), log_weights + (high - low).log() + torch.cosh(points).log()
+        values, _ = self.log_joint(parameters, centres, nodes)
         others = Score(self.outside)
-        run(self.program, self.count, parameters, others, Intervene({**self.people, self.name: centres.location}))
-        return (values + rule.log_weights.unsqueeze(-1)).logsumexp(0) + centres.spread.log() + others.total
+        run(self.scm.program, self.count, parameters, others, Intervene({**self.people, self.name: centres.location}))
+        return (values + log_weights).logsumexp(0) + centres.spread.log() + others.total
 
     def recentre(self, parameters: Messenger) -> None:
-        """Find the centres anew at one draw of the parameters; they are the reference for others near it."""
+        """Find the centres and the number of nodes anew at one draw; they are the reference for others near it."""
         self.centres = Centres(torch.zeros(self.count), torch.ones(self.count))
         for _ in range(_COLD_STEPS):
             last, self.centres = self.centres, self.centred(parameters, self.centres)
             if bool(((self.centres.location - last.location).abs() < 1e-3 * last.spread).all()):
                 break
+        self.level, self.few, self.finer, self._ends = 0, None, None, None
+        self.refine(parameters)
+        # Two Gaussian rules may agree because both miss a second peak or a tail; a grid does not.
+        if self.level < _FIRST_GRID:
+            self._raise(parameters, self._unlike(parameters, _FIRST_GRID), _FIRST_GRID)
 
     def follow(self, parameters: Messenger) -> None:
         """Move the reference to parameters a step away."""
         self.centres = self.centred(parameters, self.centres, _WARM_STEPS)
+        self._find_ends(parameters)
+        if self.finer is not None:
+            self.finer.follow(parameters)
 
-    def conditional(self, parameters: Messenger) -> "Conditional":
+    def refine(self, parameters: Messenger) -> bool:
+        """Double the nodes, of everybody or of those who need it, until it makes no difference; tell whether it did.
+
+        Raises
+        ------
+        InferenceError
+            If no number of nodes suffices.
+        """
+        refined = False
+        while (unlike := self._unlike(parameters, max(self.level + 1, _PRECISE))).any():
+            self._raise(parameters, unlike, self.level + 1)
+            refined = True
+        return refined or (self.finer is not None and self.finer.refine(parameters))
+
+    def _raise(self, parameters: Messenger, unlike: torch.Tensor, level: int) -> None:
+        """Give people the nodes of a level, and more until they suffice: all, unless they are a few."""
+        if not unlike.any():
+            return
+        if self.few is not None:
+            unlike[self.few] = True
+        if unlike.double().mean() > _FEW:
+            self.level, self.few, self.finer = level, None, None
+            self._find_ends(parameters)
+            self.refine(parameters)
+            return
+        self.few = unlike.nonzero().flatten()
+        people = {name: value[self.few] for name, value in self.people.items()}
+        self.finer = Quadrature(self.scm, self.name, people, self.tolerance)
+        self.finer.centres, self.finer.level = self.centres.of(self.few), level
+        self.finer._find_ends(parameters)
+        self.finer.refine(parameters)
+
+    def _find_ends(self, parameters: Messenger) -> None:
+        """Find the range of the grids once, with some room for other draws: searching costs more than the integral."""
+        if self.level >= _FIRST_GRID:
+            centres = self.centred(parameters, self.centres)
+            low, high = self._range(parameters, centres, RULES[self.level]().search)
+            self._ends = low - _ROOM, high + _ROOM
+
+    def _unlike(self, parameters: Messenger, level: int) -> torch.Tensor:
+        """Tell for whom, of those without nodes of their own, a finer rule gives another log-likelihood."""
+        if level == len(RULES):
+            raise InferenceError(
+                f"The latent {self.name!r} cannot be integrated out: with {len(RULES[-1]().nodes)} nodes the "
+                "log-likelihoods of people still change when the nodes are doubled. Its effect may jump, or its "
+                "conditional may have narrow, distant peaks: make the effect smooth (torch.sigmoid for a step), or "
+                "give it finitely many values."
+            )
+        now, then = self._integral(parameters, self.level), self._integral(parameters, level, search=True)
+        unlike = ~((now == then) | ((now - then).abs() <= self.tolerance))
+        if self.few is not None:
+            unlike[self.few] = False
+        return unlike
+
+    def conditional(self, parameters: Messenger) -> Conditional:
         """Tabulate the conditional of each person's latent on a fine grid over its bulk."""
         centres = self.centred(parameters, self.centres)
-        edges = torch.full((2, self.count), float(np.arcsinh(9.0)))
-        edges[0] *= -1
-        if self.level >= FIRST_GRID:
-            edges = self._bulk(parameters, centres)
-        points = torch.lerp(edges[0], edges[1], torch.linspace(0.0, 1.0, DRAWING_NODES).unsqueeze(-1))
+        low, high = self._drawing_range(parameters, centres)
+        points = torch.lerp(low, high, torch.linspace(0.0, 1.0, DRAWING_NODES).unsqueeze(-1))
         log_joint, values = self.log_joint(parameters, centres, torch.sinh(points))
         density = (log_joint + torch.cosh(points).log()).softmax(0)
         cells = (density[1:] + density[:-1]) / 2
         cumulative = torch.cat([torch.zeros_like(cells[:1]), cells.cumsum(0)])
         return Conditional(centres, points, values, density, cumulative / cumulative[-1:])
 
-    def _bulk(self, parameters: Messenger, centres: Centres) -> torch.Tensor:
-        """Return the ends of the range outside of which nearly nothing lies, before stretching."""
-        points = torch.linspace(-20.0, 20.0, DRAWING_NODES)
-        log_joint, _ = self.log_joint(parameters, centres, torch.sinh(points))
-        share = (log_joint + torch.cosh(points).log().unsqueeze(-1)).softmax(0).cumsum(0)
-        first = ((share < _NEGLIGIBLE).sum(0) - 1).clamp(min=0)
-        last = (share < 1 - _NEGLIGIBLE).sum(0) + 1
-        return torch.stack([points[first], points[last.clamp(max=DRAWING_NODES - 1)]])
+    def _range(self, parameters: Messenger, centres: Centres, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the ends, before stretching, of the range outside of which each conditional is negligible.
+
+        Grids stay inside it: far out the latent may overflow, and then its slopes are not numbers.
+        """
+        points = torch.linspace(-_REACH, _REACH, count)
+        with torch.no_grad():
+            log_joint, _ = self.log_joint(parameters, centres, torch.sinh(points))
+            height = log_joint + torch.cosh(points).log().unsqueeze(-1)
+            counts = (height > height.amax(0) + _NEGLIGIBLE).to(torch.int64)
+            first, last = counts.argmax(0), count - 1 - counts.flip(0).argmax(0)
+        return points[(first - 1).clamp(min=0)], points[(last + 1).clamp(max=count - 1)]
+
+    def _drawing_range(self, parameters: Messenger, centres: Centres) -> tuple[torch.Tensor, torch.Tensor]:
+        if self.level >= _FIRST_GRID:
+            return self._range(parameters, centres, 2 * DRAWING_NODES)
+        high = torch.full((self.count,), float(np.arcsinh(9.0)))
+        low = -high
+        if self.finer is not None and self.few is not None:
+            ends = self.finer._drawing_range(parameters, centres.of(self.few))
+            low, high = (whole.index_put((self.few,), part) for whole, part in zip((low, high), ends, strict=True))
+        return low, high
 
     def value_of(self, parameters: Messenger, numbers: torch.Tensor, units: torch.Tensor) -> torch.Tensor:
         """Return the latent that unconstrained numbers stand for, of the people at `units`."""
         latent = _SetLatent(self.name, numbers)
-        run(self.program, len(units), parameters, latent, Intervene({k: v[units] for k, v in self.people.items()}))
+        run(self.scm.program, len(units), parameters, latent, Intervene({k: v[units] for k, v in self.people.items()}))
         return latent.value
-
-
-@dataclass(frozen=True)
-class Conditional:
-    """The distribution of each person's latent on a grid: by node (first axis) and person.
-
-    Attributes
-    ----------
-    points
-        The grid; the latent in unconstrained space is ``centre + spread * sinh(point)``.
-    values
-        The latent itself at the points.
-    density, cumulative
-        Its density along the grid, and the share of it below each point.
-    """
-
-    centres: Centres
-    points: torch.Tensor
-    values: torch.Tensor
-    density: torch.Tensor
-    cumulative: torch.Tensor
-
-    def mean(self) -> torch.Tensor:
-        """Return the mean of each person's latent."""
-        return torch.where(self.density > 0, self.values * self.density, 0.0).sum(0) / self.density.sum(0)
-
-    def quantile(self, uniform: torch.Tensor, units: torch.Tensor) -> torch.Tensor:
-        """Return quantiles of the latents at `units`, in unconstrained space."""
-        # One search for everybody: the cumulative shares of unit j, plus j, follow on those of unit j - 1.
-        nodes = len(self.points)
-        ladder = (self.cumulative + torch.arange(self.cumulative.shape[1])).T.reshape(-1)
-        place = torch.searchsorted(ladder, units + uniform)
-        cell = (place - 1 - units * nodes).clamp(0, nodes - 2)
-        below, above = self.cumulative[cell, units], self.cumulative[cell + 1, units]
-        share = ((uniform - below) / (above - below).clamp(min=1e-300)).clamp(0.0, 1.0)
-        share = _within_cell(share, self.density[cell, units], self.density[cell + 1, units])
-        point = torch.lerp(self.points[cell, units], self.points[cell + 1, units], share)
-        return self.centres.location[units] + self.centres.spread[units] * torch.sinh(point)
-
-
-def _within_cell(share: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Return the place in a cell below which a share of its probability lies, the density being linear in it."""
-    slope = (right - left) / (right + left).clamp(min=1e-300)  # between -1 and 1
-    root = ((1 - slope) ** 2 + 4 * slope * share).clamp(min=0.0).sqrt()
-    return torch.where(slope.abs() < 1e-6, share, 2 * share / ((1 - slope) + root).clamp(min=1e-300))
 
 
 def _newton(centres: Centres, left: torch.Tensor, middle: torch.Tensor, right: torch.Tensor) -> Centres:

@@ -1,0 +1,97 @@
+"""Climb to the highest point of a function that can be differentiated twice."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+
+_FIRST_STEPS = 100  # of a quasi-Newton method, before second derivatives are used
+_STEPS = 500  # in a trust region, with second derivatives
+
+
+@dataclass(frozen=True)
+class Top:
+    """Where a climb ended, and the slope and the Hessian of the negative function there."""
+
+    location: np.ndarray
+    gradient: np.ndarray
+    hessian: np.ndarray
+    height: float
+
+    @property
+    def is_maximum(self) -> bool:
+        """Whether it is level there and falls off in every direction."""
+        return self.is_level and bool((np.linalg.eigvalsh(self.hessian) > 0).all())
+
+    @property
+    def is_level(self) -> bool:
+        """Whether it is level there, to rounding."""
+        return bool(np.abs(self.gradient).max(initial=0.0) <= 1e-3 * max(1.0, abs(self.height) * 1e-9))
+
+
+def climb(
+    negative: Callable[[torch.Tensor], torch.Tensor], start: np.ndarray, follow: Callable[[np.ndarray], None]
+) -> Top:
+    """Minimise a function by a quasi-Newton method, in a trust region where that fails, and Newton steps at the end.
+
+    Parameters
+    ----------
+    negative
+        The function, of one vector.
+    start
+        Where to begin; steps of order one should matter.
+    follow
+        Called with every point on the way.
+
+    Raises
+    ------
+    ValueError, numpy.linalg.LinAlgError
+        If the function or its derivatives are not numbers on the way.
+    """
+    hill = _Hill(negative)
+    # Second derivatives are dear, and seldom needed far from the maximum.
+    options = {"maxiter": _FIRST_STEPS, "maxcor": 20, "ftol": 1e-13}
+    near = minimize(hill.slope, start, jac=True, method="L-BFGS-B", callback=follow, options=options)
+    if np.isfinite(near.fun):
+        start = near.x
+        top = hill.polished(start)
+        if top is not None and top.is_maximum:
+            return top
+    limits = {"maxiter": _STEPS, "gtol": 1e-6, "max_trust_radius": 1e3}
+    found = minimize(
+        hill.slope, start, jac=True, hess=hill.hessian, method="trust-exact", callback=follow, options=limits
+    )
+    top = hill.polished(np.asarray(found.x))
+    if top is None:
+        raise ValueError("The second derivatives are not numbers.")
+    return top
+
+
+@dataclass(frozen=True)
+class _Hill:
+    negative: Callable[[torch.Tensor], torch.Tensor]
+
+    def slope(self, point: np.ndarray) -> tuple[float, np.ndarray]:
+        vector = torch.tensor(point, requires_grad=True)
+        value = self.negative(vector)
+        (gradient,) = torch.autograd.grad(value, vector)
+        height = value.item()
+        return (height if np.isfinite(height) else np.inf), np.nan_to_num(gradient.numpy())
+
+    def hessian(self, point: np.ndarray) -> np.ndarray:
+        return np.asarray(torch.autograd.functional.hessian(self.negative, torch.tensor(point)).numpy())
+
+    def polished(self, point: np.ndarray) -> Top | None:
+        """Go on by Newton steps to rounding of the location: others stop at rounding of the height."""
+        length = 0.2
+        while True:
+            (height, gradient), hessian = self.slope(point), self.hessian(point)
+            if not np.isfinite(hessian).all():
+                return None
+            step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
+            size = np.abs(step).max(initial=0.0)
+            if not size < length / 2:
+                return Top(point, gradient, hessian, height)
+            point, length = point - step, size
