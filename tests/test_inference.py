@@ -215,7 +215,7 @@ def test_verdicts_in_words():
 
 def funnel(n):
     log_scale = pyro.sample("log_scale", dist.Normal(0.0, 3.0))
-    shift = pyro.sample("shift", dist.Normal(0.0, torch.exp(log_scale)).expand([2]).to_event(1))
+    shift = pyro.sample("shift", dist.Normal(0.0, torch.exp(log_scale)).expand([1]).to_event(1))
     with pyro.plate("individuals", n):
         pyro.sample("x", dist.Normal(shift.sum(), 50.0))
 

@@ -8,6 +8,7 @@ import torch
 from scipy.optimize import minimize
 
 _FIRST_STEPS = 100  # of a quasi-Newton method, before second derivatives are used
+_NEAR = 1e-2  # longest Newton step at a maximum
 _STEPS = 500  # in a trust region, with second derivatives
 
 
@@ -19,16 +20,19 @@ class Top:
     gradient: np.ndarray
     hessian: np.ndarray
     height: float
-
-    @property
-    def is_maximum(self) -> bool:
-        """Whether it is level there and falls off in every direction."""
-        return self.is_level and bool((np.linalg.eigvalsh(self.hessian) > 0).all())
+    step: float
+    """The length of the next Newton step: great on a plateau, which is level too."""
 
     @property
     def is_level(self) -> bool:
-        """Whether it is level there, to rounding."""
-        return bool(np.abs(self.gradient).max(initial=0.0) <= 1e-3 * max(1.0, abs(self.height) * 1e-9))
+        """Whether the function rises no more, neither here nor far off."""
+        slope = np.abs(self.gradient).max(initial=0.0)
+        return bool(slope <= 1e-3 * max(1.0, abs(self.height) * 1e-9)) and self.step < _NEAR
+
+    @property
+    def is_maximum(self) -> bool:
+        """Whether the function rises no more, and falls off in every direction."""
+        return self.is_level and bool((np.linalg.eigvalsh(self.hessian) > 0).all())
 
 
 def climb(
@@ -53,16 +57,18 @@ def climb(
     hill = _Hill(negative)
     # Second derivatives are dear, and seldom needed far from the maximum.
     options = {"maxiter": _FIRST_STEPS, "maxcor": 20, "ftol": 1e-13}
-    near = minimize(hill.slope, start, jac=True, method="L-BFGS-B", callback=follow, options=options)
+    with np.errstate(all="ignore"):  # it may try points where the function is infinite
+        near = minimize(hill.slope, start, jac=True, method="L-BFGS-B", callback=follow, options=options)
     if np.isfinite(near.fun):
         start = near.x
         top = hill.polished(start)
         if top is not None and top.is_maximum:
             return top
     limits = {"maxiter": _STEPS, "gtol": 1e-6, "max_trust_radius": 1e3}
-    found = minimize(
-        hill.slope, start, jac=True, hess=hill.hessian, method="trust-exact", callback=follow, options=limits
-    )
+    with np.errstate(all="ignore"):
+        found = minimize(
+            hill.slope, start, jac=True, hess=hill.hessian, method="trust-exact", callback=follow, options=limits
+        )
     top = hill.polished(np.asarray(found.x))
     if top is None:
         raise ValueError("The second derivatives are not numbers.")
@@ -93,5 +99,5 @@ class _Hill:
             step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
             size = np.abs(step).max(initial=0.0)
             if not size < length / 2:
-                return Top(point, gradient, hessian, height)
+                return Top(point, gradient, hessian, height, size)
             point, length = point - step, size

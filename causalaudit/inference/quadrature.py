@@ -23,6 +23,7 @@ _STEP = 0.5  # of the differences that find the slope and the curvature of a con
 _COLD_STEPS, _WARM_STEPS = 60, 2
 DRAWING_NODES = 65
 _REACH = 20.0  # of the search for the range of a grid, before stretching: 2 · 10^8 spreads
+_FINEST_SEARCH = 2500
 _ROOM = 0.3  # by which a range is wider at both ends than at the reference, before stretching
 _NEGLIGIBLE = -30.0  # logarithm of a density, relative to its peak, that does not count
 
@@ -49,7 +50,7 @@ def hermite(count: int) -> Rule:
 def grid(count: int) -> Rule:
     """The trapezoidal rule on each person's own range, between 0 and 1 here: fast for smooth functions."""
     share = torch.linspace(0.0, 1.0, count, dtype=torch.float64)
-    return Rule(share, torch.full_like(share, -np.log(count - 1)), steps=1, search=5 * count // 2)
+    return Rule(share, torch.full_like(share, -np.log(count - 1)), steps=1, search=min(5 * count // 2, _FINEST_SEARCH))
 
 
 # Each rule is checked against the next; one that disagrees gives way to it. The first does without the Newton step.
@@ -62,6 +63,7 @@ RULES: tuple[Callable[[], Rule], ...] = (
     lambda: grid(257),
     lambda: grid(1025),
     lambda: grid(4097),
+    lambda: grid(16385),
 )
 _PRECISE, _FIRST_GRID = 2, 4  # places in RULES
 _FEW = 0.25  # greatest share of the people that have nodes of their own
