@@ -20,8 +20,8 @@ from causalaudit.scm import SCM
 from causalaudit.scm.execution import numerics, over_draws
 from causalaudit.scm.handlers import Abduct, Intervene, Mechanisms, Record, Replay, Tensors, run
 
-# Numbers (draws x people) that one pass holds for each variable: 2 MiB, a few dozen of which are alive at once.
-_BUDGET = 2**18
+# Numbers (draws x people) that one pass holds for each variable: 4 MiB, a few dozen of which are alive at once.
+_BUDGET = 2**19
 _LATENTS, _LATENT = "latents", "latent "  # the names of their uniforms, and of those that are drawn already
 
 

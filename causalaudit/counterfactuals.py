@@ -61,7 +61,7 @@ def counterfactuals(
     seed
         Same seed, same draws, whatever the chunks and the workers.
     chunk
-        Draws in one pass. By default so many that a variable takes 2 MiB in a pass; a pass holds a few dozen
+        Draws in one pass. By default so many that a variable takes 4 MiB in a pass; a pass holds a few dozen
         such arrays at once, besides the result, which takes 8 bytes (levels: 1) × draws × people × variables.
     progress
         Show a bar when it is long.

@@ -12,6 +12,7 @@ from scipy.special import expit, logsumexp
 
 import causalaudit as ca
 from causalaudit.errors import CausalAuditWarning, InferenceError
+from causalaudit.inference.conditional import Centres, Conditional
 from causalaudit.inference.density import Density
 from causalaudit.inference.marginal import Marginal
 from causalaudit.inference.symmetry import mirrored_loadings, warn_of_mirror_images
@@ -307,3 +308,17 @@ def test_loo_equals_refits_without_the_person():
         density = Density(scm, scm.encode(people.loc[[person]]))
         out = density.likelihood_by_row(rest.parameters(), 2000)[:, 0]
         assert loo[person] == pytest.approx(logsumexp(out) - np.log(len(out)), abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "law", [stats.norm(), stats.gumbel_l(scale=0.8), stats.t(10)], ids=["normal", "skewed", "wide"]
+)
+def test_draws_from_a_coarse_grid_are_close_to_exact(law):
+    points = torch.linspace(-np.arcsinh(9.0), np.arcsinh(9.0), 33, dtype=torch.float64).unsqueeze(-1)
+    centres = Centres(torch.zeros(1, dtype=torch.float64), torch.ones(1, dtype=torch.float64))
+    log_density = torch.from_numpy(law.logpdf(np.sinh(points.numpy()))) + torch.cosh(points).log()
+    uniform = torch.linspace(1e-4, 1 - 1e-4, 20_001, dtype=torch.float64)
+    conditional = Conditional.of(centres, points, torch.sinh(points), log_density)
+    found = conditional.quantile(uniform, torch.zeros(len(uniform), dtype=torch.int64))
+    np.testing.assert_allclose(law.cdf(found), uniform, atol=2e-4)
+    assert bool((found.diff() >= 0).all())

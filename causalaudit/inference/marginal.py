@@ -8,7 +8,7 @@ from pyro.poutine.messenger import Messenger
 
 from causalaudit.errors import InferenceError
 from causalaudit.inference.latents import LatentStates, choose_state, continuous_latents
-from causalaudit.inference.quadrature import DRAWING_NODES, Quadrature
+from causalaudit.inference.quadrature import Quadrature
 from causalaudit.inference.score import Score
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Intervene, Tensors, run
@@ -79,7 +79,7 @@ class Marginal:
     @property
     def drawing_size(self) -> int:
         """How many people one run of the program stands for when latents are drawn."""
-        return len(self.rows) * self.states.count * (DRAWING_NODES if self.quadrature else 1)
+        return len(self.rows) * self.states.count * (self.quadrature.drawing_nodes if self.quadrature else 1)
 
     def log_likelihood(self, parameters: Messenger, following: bool = False) -> torch.Tensor:
         """Return log p(variables) of each distinct row.

@@ -21,7 +21,7 @@ from causalaudit.scm.handlers import Intervene, Message, Tensors, run
 
 _STEP = 0.5  # of the differences that find the slope and the curvature of a conditional, in its own spread
 _COLD_STEPS, _WARM_STEPS = 60, 2
-DRAWING_NODES = 65
+_DRAWING_NODES, _MANY_DRAWING_NODES = 33, 129  # the second for conditionals that need a grid
 _REACH = 20.0  # of the search for the range of a grid, before stretching: 2 · 10^8 spreads
 _FINEST_SEARCH = 2500
 _ROOM = 0.3  # by which a range is wider at both ends than at the reference, before stretching
@@ -119,6 +119,13 @@ class Quadrature:
         """How many people one run of the program stands for at most."""
         rule = RULES[self.level]()
         return max(self.count * max(len(rule.nodes), rule.search), self.finer.size if self.finer else 0)
+
+    @property
+    def drawing_nodes(self) -> int:
+        """The points at which a conditional is tabulated."""
+        if self.level >= _FIRST_GRID:
+            return _MANY_DRAWING_NODES
+        return self.finer.drawing_nodes if self.finer else _DRAWING_NODES
 
     def _repeated(self, times: int) -> Tensors:
         if times not in self._copies:
@@ -256,12 +263,9 @@ class Quadrature:
         """Tabulate the conditional of each person's latent on a fine grid over its bulk."""
         centres = self.centred(parameters, self.centres)
         low, high = self._drawing_range(parameters, centres)
-        points = torch.lerp(low, high, torch.linspace(0.0, 1.0, DRAWING_NODES).unsqueeze(-1))
+        points = torch.lerp(low, high, torch.linspace(0.0, 1.0, self.drawing_nodes).unsqueeze(-1))
         log_joint, values = self.log_joint(parameters, centres, torch.sinh(points))
-        density = (log_joint + torch.cosh(points).log()).softmax(0)
-        cells = (density[1:] + density[:-1]) / 2
-        cumulative = torch.cat([torch.zeros_like(cells[:1]), cells.cumsum(0)])
-        return Conditional(centres, points, values, density, cumulative / cumulative[-1:])
+        return Conditional.of(centres, points, values, log_joint + torch.cosh(points).log())
 
     def _range(self, parameters: Messenger, centres: Centres, count: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the ends, before stretching, of the range outside of which each conditional is negligible.
@@ -278,7 +282,7 @@ class Quadrature:
 
     def _drawing_range(self, parameters: Messenger, centres: Centres) -> tuple[torch.Tensor, torch.Tensor]:
         if self.level >= _FIRST_GRID:
-            return self._range(parameters, centres, 2 * DRAWING_NODES)
+            return self._range(parameters, centres, _MANY_DRAWING_NODES)
         high = torch.full((self.count,), float(np.arcsinh(9.0)))
         low = -high
         if self.finer is not None and self.few is not None:
