@@ -21,7 +21,7 @@ from causalaudit.scm.handlers import Intervene, Message, Tensors, run
 
 _STEP = 0.5  # of the differences that find the slope and the curvature of a conditional, in its own spread
 _COLD_STEPS, _WARM_STEPS = 60, 2
-_DRAWING_NODES, _MANY_DRAWING_NODES = 33, 129  # the second for conditionals that need a grid
+_DRAWING_NODES, _MANY_DRAWING_NODES = 41, 129  # the second for conditionals that need a grid
 _REACH = 20.0  # of the search for the range of a grid, before stretching: 2 · 10^8 spreads
 _FINEST_SEARCH = 2500
 _ROOM = 0.3  # by which a range is wider at both ends than at the reference, before stretching
