@@ -7,6 +7,7 @@ import pyro
 import pyro.distributions as dist
 import pytest
 import torch
+from law_school_people import simulated_level_2
 from scipy import stats
 from scipy.special import expit, logsumexp
 
@@ -102,28 +103,6 @@ def brute_force_level_2(theta, people):
         roots += stats.bernoulli.logpmf(nonwhite[i], theta["share_nonwhite"])
         out[i] = logsumexp(terms) + np.log(grid[1] - grid[0]) + roots
     return out
-
-
-def simulated_level_2(n, seed):
-    scm = law_school.level_2()
-    truth = {
-        "share_female": 0.44,
-        "share_nonwhite": 0.16,
-        "ugpa0": 3.2,
-        "female_UGPA": 0.13,
-        "nonwhite_UGPA": -0.22,
-        "lsat0": 3.63,
-        "eta_l": 0.03,
-        "female_LSAT": -0.02,
-        "nonwhite_LSAT": -0.13,
-        "eta_u": 0.36,
-        "variance_g": 0.032,
-    }
-    from causalaudit.scm.simulation import simulate
-
-    drawn = simulate(scm, {name: np.array([value]) for name, value in truth.items()}, n, 1, seed).isel(draw=0)
-    people = pd.DataFrame({name: scm.codec.decode(name, drawn[name].to_numpy()) for name in scm.columns})
-    return scm, people, truth
 
 
 @pytest.fixture(scope="module")
@@ -264,12 +243,16 @@ def test_level_2_recovers_its_parameters(level_2):
     assert level_2.diagnostics().ok
 
 
-def test_level_2_of_the_survey(data_folder):
+@pytest.mark.parametrize(
+    ("method", "draws", "enough"), [("laplace", 1000, 1000), pytest.param("nuts", 300, 400, marks=pytest.mark.slow)]
+)
+def test_level_2_of_the_survey(data_folder, method, draws, enough):
     """The target of the design: eta_u 0.3605 (sd 0.0056), sigma_g 0.1790 (sd 0.0105)."""
     people = ca.datasets.load_law_school(data_folder).assign(LSAT=lambda frame: frame["LSAT"].round())
-    posterior = ca.fit(law_school.level_2(), people, method="laplace", seed=0)
+    posterior = ca.fit(law_school.level_2(), people, method=method, draws=draws, chains=4, seed=0)
+    assert posterior.diagnostics().ok
     table = posterior.summary()
-    assert posterior.diagnostics().numbers["ess"] >= 1000
+    assert (table["ess"] >= enough).all()
     for name, mean, sd in (("eta_u", 0.3605, 0.0056), ("sigma_g", 0.1790, 0.0105)):
         error = np.hypot(table.loc[name, "mcse"], sd / np.sqrt(2800))  # the target has a Monte Carlo error of its own
         assert abs(table.loc[name, "mean"] - mean) <= 3 * error

@@ -219,7 +219,7 @@ def test_uniform_ranks_pass_as_often_as_they_should():
 
 
 def test_the_band_holds_a_share_of_uniform_curves():
-    band = calibration._simultaneous_band(150, 100, 0.1)
+    band = calibration.simultaneous_band(150, 100, 0.1)
     rng = np.random.default_rng(1)
     left = sum(band.leaves(rng.integers(0, 100, 150)) for _ in range(2000))
     low, high = stats.binom.ppf([0.001, 0.999], 2000, 0.1)

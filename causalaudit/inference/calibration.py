@@ -7,7 +7,7 @@ posteriors are right, the rank of the true value of a parameter among its poster
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,9 @@ from scipy import stats
 from causalaudit.errors import InferenceError, check_count
 from causalaudit.inference.fit import Method, fit
 from causalaudit.inference.rank_file import RankFile
+from causalaudit.inference.uniformity import Band, bins, simultaneous_band
 from causalaudit.progress import parallel
-from causalaudit.randomness import generator, spawn
+from causalaudit.randomness import spawn
 from causalaudit.scm import SCM
 from causalaudit.scm.simulation import prior_draws, simulate
 
@@ -31,9 +32,6 @@ __all__ = ["Calibration", "calibrate"]
 
 _CHAINS = 4
 _THINNING = 10  # draws made for each one that is ranked: those that are ranked are nearly independent
-_BINS = 20
-_POINTS = 100  # at which cumulative ranks are compared
-_SIMULATIONS = 20_000  # of uniform ranks, for the simultaneous band
 
 
 def calibrate(
@@ -226,8 +224,8 @@ class Calibration:
         return self.ranks.dropna()
 
     @cached_property
-    def _band(self) -> "_Band":
-        return _simultaneous_band(len(self._known), self.settings["draws"] + 1, self._level)
+    def _band(self) -> Band:
+        return simultaneous_band(len(self._known), self.settings["draws"] + 1, self._level)
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -243,7 +241,7 @@ class Calibration:
 
     def _row(self, parameter: str, ranks: np.ndarray) -> dict[str, Any]:
         values = self.settings["draws"] + 1
-        edges = np.round(np.linspace(0, values, _bins(len(ranks), values) + 1))
+        edges = np.round(np.linspace(0, values, bins(len(ranks), values) + 1))
         counts, expected = np.histogram(ranks, edges - 0.5)[0], np.diff(edges) / values * len(ranks)
         p_value = float(stats.chisquare(counts, expected).pvalue) if len(counts) > 1 else 1.0
         difference = self._band.difference(ranks)
@@ -321,67 +319,3 @@ class Calibration:
         if ax.get_legend_handles_labels()[0]:
             ax.legend(frameon=False, fontsize="small")
         return ax
-
-
-# Uniform ranks
-
-
-def _bins(count: int, values: int) -> int:
-    """Return as many bins as have ten ranks each on average, at most twenty."""
-    return int(np.clip(count // 10, 1, min(_BINS, values)))
-
-
-@dataclass(frozen=True)
-class _Band:
-    """A band that holds a whole curve of cumulative shares of uniform ranks, minus what is expected.
-
-    Attributes
-    ----------
-    cuts
-        Numbers of ranks below which the shares are taken.
-    points
-        The same as shares of all ranks.
-    low, high
-        The band.
-    """
-
-    cuts: np.ndarray
-    points: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-    def difference(self, ranks: np.ndarray) -> np.ndarray:
-        """Return the cumulative shares of some ranks minus those of uniform ones."""
-        return self._below(ranks) / len(ranks) - self.points
-
-    def leaves(self, ranks: np.ndarray) -> bool:
-        """Whether the curve of some ranks leaves the band."""
-        difference = self.difference(ranks)
-        return bool(((difference > self.high) | (difference < self.low)).any())
-
-    def worst(self, ranks: np.ndarray) -> int:
-        """Return the position of the point at which the curve is the least probable."""
-        return int(np.argmin(_rarity(self._below(ranks), stats.binom(len(ranks), self.points))))
-
-    def _below(self, ranks: np.ndarray) -> np.ndarray:
-        return np.searchsorted(np.sort(ranks), self.cuts, side="left")
-
-
-def _rarity(counts: np.ndarray, laws: Any) -> np.ndarray:
-    """Return the two-sided p-value of each count, at its own point."""
-    result: np.ndarray = 2 * np.minimum(laws.cdf(counts), laws.sf(counts - 1))
-    return result
-
-
-@lru_cache(maxsize=16)
-def _simultaneous_band(count: int, values: int, level: float) -> _Band:
-    """Find the pointwise binomial intervals that together hold a curve with probability ``1 - level``."""
-    cuts = np.unique(np.round(np.linspace(0, values, min(values, _POINTS) + 1)).astype(int))
-    shares, points = np.diff(cuts) / values, cuts[1:-1] / values
-    sums = generator(0, "band").multinomial(count, shares, size=_SIMULATIONS).cumsum(axis=1)[:, :-1]
-    laws = stats.binom(count, points)
-    rarity = _rarity(np.arange(count + 1)[:, None], laws)  # of each count, at each point
-    smallest = rarity[sums, np.arange(len(points))].min(axis=1, initial=1.0)
-    pointwise = float(np.quantile(smallest, level))
-    low, high = laws.ppf(pointwise / 2), laws.isf(pointwise / 2)
-    return _Band(cuts[1:-1], points, low / count - points, high / count - points)
