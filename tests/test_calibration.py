@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from loan_parameters import FITTED
 from scipy import stats
 
 import causalaudit as ca
@@ -14,17 +15,6 @@ pytestmark = pytest.mark.slow
 
 DATA_SETS = 200
 PEOPLE = 300
-# The fitted program: what least squares finds in the published loan data, to a few digits.
-FITTED = {
-    "share": 0.343,
-    "base": 100_655.0,
-    "penalty": -15_796.0,
-    "spread": 32_206.0,
-    "start": 121.0,
-    "gap": -1_183.0,
-    "saving": 0.2989,
-    "swing": 2_553.0,
-}
 
 
 def binomial_bounds(share: float, repetitions: int) -> tuple[float, float]:

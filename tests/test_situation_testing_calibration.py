@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from loan_parameters import FITTED
 from scipy import stats
 from scipy.special import expit
 
@@ -21,17 +22,6 @@ POPULATION = 40_000  # people of each gender, to tell the rates inside a neighbo
 ASKED = 40  # complainants of each data set whose neighbourhoods are looked up in the population
 K = 15
 FEATURES = ["salary", "balance"]
-# The fitted program: what least squares finds in the published loan data, to a few digits.
-FITTED = {
-    "share": 0.343,
-    "base": 100_655.0,
-    "penalty": -15_796.0,
-    "spread": 32_206.0,
-    "start": 121.0,
-    "gap": -1_183.0,
-    "saving": 0.2989,
-    "swing": 2_553.0,
-}
 
 
 def margin(people):
