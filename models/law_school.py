@@ -39,9 +39,9 @@ equation above, with LSAT rounded to whole numbers before fitting.
     knowledge ~ Normal(0, 1)
 
 with standard normal priors of the effects, eta_u ~ HalfNormal(1), which fixes the sign of knowledge, and sigma_g^2 ~
-InverseGamma(1, 1). How much of UGPA is knowledge and how much is noise is told by LSAT alone, which depends on knowledge
-little: sigma_g depends strongly on its prior, even with all 21,790 people of the survey (0.179, sd 0.010), and so do the
-counterfactuals of UGPA. LSAT has the monotone noise of a count, an assumption.
+InverseGamma(1, 1). How much of UGPA is knowledge and how much is noise is told by LSAT alone, which depends on
+knowledge little: sigma_g depends strongly on its prior, even with all 21,790 people of the survey (0.179, sd 0.010),
+and so do the counterfactuals of UGPA. LSAT has the monotone noise of a count, an assumption.
 
 Noise of the others: residuals, exact. Gender, Race and GenderRace are roots; their monotone noise is never used.
 """

@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 
 from causalaudit.errors import DataError
-from causalaudit.inference.marginal import Marginal
+from causalaudit.inference.marginal import Accuracy, Marginal
 from causalaudit.inference.space import Space, Unconstrain
 from causalaudit.progress import watched
 from causalaudit.scm import SCM
@@ -45,10 +45,10 @@ class Density:
             total = total + sum(value for name, value in parts.items() if name.startswith("prior "))
         return total + parts["jacobian"] if jacobian else total
 
-    def recentre(self, vector: np.ndarray) -> None:
+    def recentre(self, vector: np.ndarray, accuracy: Accuracy = "good") -> None:
         """Place the nodes of a continuous latent for parameters near `vector`; without one, do nothing."""
         with numerics(), torch.no_grad():
-            self.marginal.recentre(Unconstrain(self.space.split(torch.from_numpy(vector))))
+            self.marginal.recentre(Unconstrain(self.space.split(torch.from_numpy(vector))), accuracy)
 
     def follow(self, vector: np.ndarray) -> None:
         """Move the nodes of a continuous latent along to parameters a step away."""
@@ -84,7 +84,7 @@ class Density:
 
         theta = {name: torch.from_numpy(np.array(parameters[name], dtype=float)) for name in self.scm.parameters}
         with numerics(), torch.no_grad():
-            self.marginal.recentre(Intervene({name: value.mean(0) for name, value in theta.items()}), precise=True)
+            self.marginal.recentre(Intervene({name: value.mean(0) for name, value in theta.items()}), "precise")
             for draw in np.unique(np.linspace(0, draws - 1, _CHECKED).astype(int)):
                 self.marginal.refine(Intervene({name: value[draw] for name, value in theta.items()}))
         return self._in_chunks(one_draw, theta, draws, progress)["likelihood"]

@@ -11,6 +11,7 @@ from torch.distributions import biject_to
 
 from causalaudit.errors import DataError
 from causalaudit.inference.latents import LatentStates, choose_state, continuous_latents
+from causalaudit.inference.marginal import Accuracy
 from causalaudit.inference.score import Score
 from causalaudit.inference.space import Space, Unconstrain
 from causalaudit.progress import watched
@@ -132,7 +133,7 @@ class JointDensity:
         numbers = {name: biject_to(record.laws[name].support).inv(record.values[name]) for name in names}
         return np.concatenate([numbers[name].numpy().ravel() for name in names])
 
-    def recentre(self, vector: np.ndarray) -> None:
+    def recentre(self, vector: np.ndarray, accuracy: Accuracy = "good") -> None:
         """Do nothing: no latent is integrated out."""
 
     def follow(self, vector: np.ndarray) -> None:

@@ -65,7 +65,8 @@ def laplace_draws(density: Density, draws: int, seed: int, progress: bool = Fals
     ----------
     Vehtari, Simpson, Gelman, Yao and Gabry (2024), Pareto smoothed importance sampling. JMLR 25.
     """
-    mode = find_mode(density, prior=True, jacobian=True, seed=seed)
+    mode = find_mode(density, prior=True, jacobian=True, seed=seed, rough=True)
+    density.recentre(mode.location)
     location, covariance = mode.location, mode.covariance
     best: _Weighted | None = None
     for attempt in range(_ROUNDS + 1):

@@ -1,6 +1,7 @@
 """People with their latents: the likelihood with latents summed and integrated out, and draws of the latents."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -14,7 +15,9 @@ from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Intervene, Tensors, run
 
 # The greatest changes, when the nodes are doubled, of a person's log-likelihood and of the sum.
-_TOLERANCE, _TOTAL_TOLERANCE = 1e-6, 1e-2
+_TOLERANCE = 1e-6
+_TOTAL_TOLERANCE = {"rough": 0.3, "good": 1e-2, "precise": 1e-2}
+Accuracy = Literal["rough", "good", "precise"]
 
 
 @dataclass(frozen=True)
@@ -107,16 +110,16 @@ class Marginal:
             total = score.total.expand(units)
         return total.unflatten(-1, (self.states.count, len(self.rows)))
 
-    def recentre(self, parameters: Messenger, precise: bool = False) -> None:
+    def recentre(self, parameters: Messenger, accuracy: Accuracy = "good") -> None:
         """Place the nodes of a continuous latent for parameters near the given ones, and choose how many there are.
 
-        When they are doubled, the sum of the log-likelihoods moves by less than 0.01, and if it is to be `precise` that
-        of each person by less than 10^-6.
+        When they are doubled, the sum of the log-likelihoods moves by less than 0.01 (if it may be rough, 0.3), and if
+        it is to be precise that of each person by less than 10^-6.
         """
         self.placed = True
         if self.quadrature is not None:
-            each = _TOTAL_TOLERANCE / len(self.rows.inverse)
-            self.quadrature.tolerance = min(_TOLERANCE, each) if precise else each
+            each = _TOTAL_TOLERANCE[accuracy] / len(self.rows.inverse)
+            self.quadrature.tolerance = min(_TOLERANCE, each) if accuracy == "precise" else each
             self.quadrature.recentre(parameters)
 
     def refine(self, parameters: Messenger) -> bool:

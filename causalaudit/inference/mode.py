@@ -14,6 +14,7 @@ from causalaudit.scm.simulation import prior_draws
 
 _STARTS = 64
 _PLACEMENTS = 6
+_NEAR = 0.05  # spreads of the prior that a rough maximum may be off
 _FEW = 1000  # rows; more are first climbed with half as many people
 _FLAT = 1e-9  # smallest curvature, relative to the largest, of an identified posterior
 _PLATEAU, _SPIKE = (
@@ -41,7 +42,7 @@ class Mode:
         return (inverse + inverse.T) / 2 * np.outer(units, units)
 
 
-def find_mode(density: Density, prior: bool, jacobian: bool, seed: int) -> Mode:
+def find_mode(density: Density, prior: bool, jacobian: bool, seed: int, rough: bool = False) -> Mode:
     """Climb from the best of 64 draws from the prior.
 
     Parameters
@@ -49,6 +50,8 @@ def find_mode(density: Density, prior: bool, jacobian: bool, seed: int) -> Mode:
     prior, jacobian
         Whether the density includes the prior, and the Jacobian of unconstrained space. Without the first
         it is the likelihood; with the first alone, the posterior density in the parameters' own units.
+    rough
+        Whether it is only for proposals, so that the nodes of a continuous latent may be few.
 
     Raises
     ------
@@ -65,7 +68,7 @@ def find_mode(density: Density, prior: bool, jacobian: bool, seed: int) -> Mode:
         try:
             if len(density.rows) > _FEW:
                 start = _warm_start(density, start, spread, prior, jacobian, seed)
-            location, hessian = _climb_recentred(density, start, spread, prior, jacobian)
+            location, hessian = _climb_recentred(density, start, spread, prior, jacobian, rough)
         except (ValueError, np.linalg.LinAlgError) as error:
             raise NoMaximumError(_unbounded(density.space.labels)) from error
     _refuse_flat(hessian, density.space.labels, prior)
@@ -112,14 +115,14 @@ def _warm_start(
     people = generator(seed, "warm start").choice(density.rows.inverse, _FEW // 2, replace=False)
     few = Density(density.scm, {name: value[people] for name, value in density.rows.values.items()})
     try:
-        location, _ = _climb_recentred(few, start, spread, prior, jacobian)
+        location, _ = _climb_recentred(few, start, spread, prior, jacobian, rough=True)
     except (InferenceError, ValueError, np.linalg.LinAlgError):
         return start
     return location * spread if np.isfinite(location).all() else start
 
 
 def _climb_recentred(
-    density: Density, start: np.ndarray, spread: np.ndarray, prior: bool, jacobian: bool
+    density: Density, start: np.ndarray, spread: np.ndarray, prior: bool, jacobian: bool, rough: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Climb, with the nodes of a continuous latent placed anew where the last climb ended, until that is the same.
 
@@ -131,7 +134,7 @@ def _climb_recentred(
 
     location = start / spread
     for _ in range(_PLACEMENTS):
-        density.recentre(location * spread)
+        density.recentre(location * spread, "rough" if rough else "good")
         last = location
         top = climb(negative, last, lambda point: density.follow(point * spread))
         location = top.location
@@ -142,7 +145,7 @@ def _climb_recentred(
                 "(in unconstrained space). It may be unbounded: give the parameter a proper, narrower prior, or more "
                 "data."
             )
-        if density.marginal.quadrature is None or np.abs(location - last).max() < 1e-3:
+        if density.marginal.quadrature is None or np.abs(location - last).max() < (_NEAR if rough else 1e-3):
             break
     return location, top.hessian
 
