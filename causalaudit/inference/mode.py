@@ -17,10 +17,8 @@ _PLACEMENTS = 6
 _NEAR = 0.05  # spreads of the prior that a rough maximum may be off
 _FEW = 1000  # rows; more are first climbed with half as many people
 _FLAT = 1e-9  # smallest curvature, relative to the largest, of an identified posterior
-_PLATEAU, _SPIKE = (
-    1e-6,
-    1e24,
-)  # curvatures of a likelihood, for a step as wide as the prior, between which it has a maximum
+# Curvatures of a likelihood, for a step as wide as the prior, between which it has a maximum.
+_PLATEAU, _SPIKE = 1e-6, 1e24
 
 
 class NoMaximumError(InferenceError):
