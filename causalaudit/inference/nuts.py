@@ -26,7 +26,7 @@ _DISPERSION = 1.5  # of the starts, in standard deviations of the frame
 _TRIES = 100
 _TRIED, _COMPARED = 3, 100  # points, and draws, at which the compiled density is compared with the program's
 _CHECKED = 8  # points at which the nodes of a continuous latent are doubled as a check
-_FIRST, _ENDLESS = 100, 64  # draws, and steps of each on average, after which a chain without a maximum is given up
+_FIRST, _ENDLESS = 100, 64  # draws after which a chain without a maximum is given up if each took so many steps
 _HOPELESS = 1.1  # r-hat at which a posterior without a maximum counts as none
 
 Arrays = dict[str, np.ndarray]
@@ -88,7 +88,10 @@ def nuts_draws(
     vectors = arrays.pop("vectors")
     statistics = _judge(density, vectors) | {"divergences": int(arrays["diverging"].sum())}
     if no_maximum is not None and not statistics["r_hat"] < _HOPELESS:
-        raise InferenceError(f"{no_maximum} (The chains do not agree either: r-hat is {statistics['r_hat']:.2f}.)")
+        raise InferenceError(
+            f"{no_maximum} (The chains do not agree either: r-hat is {statistics['r_hat']:.2f}. If it is the scale of "
+            "other parameters, write these as the scale times parameters with a fixed one.)"
+        )
     by_draw = {name: value.reshape(chains * draws) for name, value in arrays.items()}
     return ChainDraws(vectors.reshape(chains * draws, -1), by_draw, statistics)
 
@@ -180,7 +183,7 @@ class Sampler:
             for step in watched(range(warmup + self.draws), warmup + self.draws, f"Chain {number + 1}", self.progress):
                 before = calls
                 state = kernel.sample(state)
-                if self.wary and step == _FIRST and calls > _ENDLESS * _FIRST:
+                if self.wary and step >= _FIRST and calls > _ENDLESS * step:
                     raise _Lost
                 if step >= warmup:
                     points.append(state["point"])
