@@ -45,6 +45,10 @@ class Density:
             total = total + sum(value for name, value in parts.items() if name.startswith("prior "))
         return total + parts["jacobian"] if jacobian else total
 
+    def prior_vectors(self, draws: int, seed: int) -> np.ndarray:
+        """Draw unconstrained vectors from the prior."""
+        return self.space.prior_vectors(draws, seed)
+
     def recentre(self, vector: np.ndarray, accuracy: Accuracy = "good") -> None:
         """Place the nodes of a continuous latent for parameters near `vector`; without one, do nothing."""
         with numerics(), torch.no_grad():

@@ -11,7 +11,6 @@ from causalaudit.inference.joint import JointDensity
 from causalaudit.inference.laplace import ImportanceDraws, laplace_draws
 from causalaudit.inference.mode import NoMaximumError
 from causalaudit.randomness import generator
-from causalaudit.scm.simulation import prior_draws
 
 AnyDensity = Density | JointDensity
 _PROPOSALS = 1000  # importance draws whose moments are the frame
@@ -151,7 +150,7 @@ def _of_draws(laplace: ImportanceDraws) -> Frame:
 
 def _of_prior(density: AnyDensity, seed: int) -> Frame:
     """Return a frame at the best of 64 draws from the prior, a tenth as wide as they are."""
-    starts = prior_vectors(density, _STARTS, seed)
+    starts = density.prior_vectors(_STARTS, seed)
     heights = log_density(density, starts)
     if np.isneginf(heights.max()):
         raise InferenceError(
@@ -172,11 +171,3 @@ def _independent(density: JointDensity, location: np.ndarray, spread: np.ndarray
     by_person = spread[size:].reshape(-1, density.people).T
     blocks = by_person[:, :, None] * np.eye(by_person.shape[1])
     return Frame(location, np.diag(spread[:size]), np.zeros((len(location) - size, size)), blocks)
-
-
-def prior_vectors(density: AnyDensity, draws: int, seed: int) -> np.ndarray:
-    """Draw unconstrained vectors from the prior."""
-    if isinstance(density, JointDensity):
-        return density.prior_vectors(draws, seed)
-    values = prior_draws(density.scm, draws, seed)
-    return np.stack([density.space.inverse({k: v[i] for k, v in values.items()}) for i in range(draws)])

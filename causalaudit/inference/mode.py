@@ -10,7 +10,6 @@ from causalaudit.inference.climb import climb
 from causalaudit.inference.density import Density
 from causalaudit.randomness import generator
 from causalaudit.scm.execution import numerics
-from causalaudit.scm.simulation import prior_draws
 
 _STARTS = 64
 _PLACEMENTS = 6
@@ -56,7 +55,7 @@ def find_mode(density: Density, prior: bool, jacobian: bool, seed: int, rough: b
     InferenceError
         If there is no finite start, no maximum, or a direction in which the density is flat.
     """
-    starts = _unconstrained_starts(density, seed)
+    starts = density.prior_vectors(_STARTS, seed)
     # Steps are measured in the spread of the prior, because parameters have the data's units.
     spread = np.subtract(*np.quantile(starts, [0.84, 0.16], axis=0)) / 2
     spread = np.where(spread > 0, spread, 1.0)
@@ -73,11 +72,6 @@ def find_mode(density: Density, prior: bool, jacobian: bool, seed: int, rough: b
     if not prior:
         _refuse_plateau(hessian, density.space.labels)
     return Mode(location * spread, hessian / np.outer(spread, spread))
-
-
-def _unconstrained_starts(density: Density, seed: int) -> np.ndarray:
-    draws = prior_draws(density.scm, _STARTS, seed)
-    return np.stack([density.space.inverse({k: v[i] for k, v in draws.items()}) for i in range(_STARTS)])
 
 
 def _best_start(density: Density, starts: np.ndarray, prior: bool, jacobian: bool) -> np.ndarray:

@@ -104,3 +104,14 @@ class Space:
             tensors = {name: torch.from_numpy(np.array(value, dtype=float)) for name, value in values.items()}
             numbers = self._invert(tensors).numbers
             return np.concatenate([numbers[name].numpy().ravel() for name in self.shapes] or [np.empty(0)])
+
+    def prior_vectors(self, draws: int, seed: int) -> np.ndarray:
+        """Draw unconstrained vectors from the prior: those of the same seed's `prior_draws`."""
+        vectors = np.empty((draws, self.size))
+        with numerics(), torch.no_grad(), seeded(seed, "prior"):
+            for vector in vectors:
+                record = Record()
+                run(self.scm.program, 1, record)
+                numbers = (biject_to(record.laws[name].support).inv(record.values[name]) for name in self.shapes)
+                vector[:] = np.concatenate([number.numpy().ravel() for number in numbers] or [np.empty(0)])
+        return vectors
