@@ -1,6 +1,7 @@
 """Audit automated decisions for discrimination with causal models written as probabilistic programs."""
 
 from causalaudit.counterfactuals import CounterfactualDraws, counterfactuals
+from causalaudit.error_rates import find_explaining_set
 from causalaudit.inference import Posterior, fit
 from causalaudit.scm import SCM, diagram
 from causalaudit.situation_testing import Gower, intersection, multiple_discrimination, situation_testing
@@ -15,6 +16,7 @@ __all__ = [
     "counterfactuals",
     "datasets",
     "diagram",
+    "find_explaining_set",
     "fit",
     "intersection",
     "models",
