@@ -1,7 +1,7 @@
 """Audit automated decisions for discrimination with causal models written as probabilistic programs."""
 
 from causalaudit.counterfactuals import CounterfactualDraws, counterfactuals
-from causalaudit.error_rates import find_explaining_set
+from causalaudit.error_rates import decompose_error_rates, estimate_error_rates, find_explaining_set
 from causalaudit.inference import Posterior, fit
 from causalaudit.scm import SCM, diagram
 from causalaudit.situation_testing import Gower, intersection, multiple_discrimination, situation_testing
@@ -15,7 +15,9 @@ __all__ = [
     "Posterior",
     "counterfactuals",
     "datasets",
+    "decompose_error_rates",
     "diagram",
+    "estimate_error_rates",
     "find_explaining_set",
     "fit",
     "intersection",
