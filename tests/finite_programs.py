@@ -59,9 +59,9 @@ def table_program(tables, parents=None, latents=()):
     return ca.SCM(program, latents=latents)
 
 
-def free_tables(variables=NAMES):
+def free_tables(structure=None):
     """The standard prediction model with a free probability for each state of the parents: monotone noise."""
-    structure = {name: PARENTS[name] for name in variables}
+    structure = PARENTS if structure is None else structure
 
     def program(n):
         chances = {
@@ -110,10 +110,10 @@ def draw_xor(rng, n, noise=XOR_NOISE):
     return pd.DataFrame(values)
 
 
-def posterior_tables(rng, data, draws):
+def posterior_tables(rng, data, draws, structure=None):
     """Draws from the exact posterior of `free_tables`."""
     drawn = {}
-    for name, parents in ((name, PARENTS[name]) for name in data.columns):
+    for name, parents in (PARENTS if structure is None else structure).items():
         index = np.broadcast_to(cells_of(data, parents), len(data))
         size, ones = (np.bincount(index, weights, 2 ** len(parents)) for weights in (None, data[name]))
         drawn[f"p_{name}"] = rng.beta(1 + ones, 1 + size - ones, (draws, len(size)))

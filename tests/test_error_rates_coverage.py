@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from finite_programs import (
     GENERIC,
-    NAMES,
-    SCM_B,
     classifier,
     draw_tables,
     draw_xor,
@@ -27,7 +25,9 @@ from causalaudit.error_rates.terms import term_values
 pytestmark = pytest.mark.slow
 DATA_SETS, PEOPLE, PROB = 400, 1000, 0.9
 LOWEST, HIGHEST = 0.86, 0.94  # 99 % bounds of a coverage of 90 % over 400 data sets, rounded
-SMALL = {name: SCM_B[name] for name in NAMES[:4]}
+# W acts on Y, so that what is known of the noise of W depends on the probabilities of W, and so do its counterfactuals.
+SMALL = {"Z": (0.6,), "X": (0.35, 0.6), "W": (0.3, 0.65), "Y": (0.25, 0.6, 0.4, 0.7)}
+STRUCTURE = {"Z": (), "X": ("Z",), "W": ("X",), "Y": ("Z", "W")}
 SMALL_RULE = classifier((0.1, 0.7, 0.3, 0.9, 0.35, 0.8, 0.6, 0.95), ("X", "W", "Z"))
 GENERIC_RULE = classifier(GENERIC)  # reads D too, which follows from the outcome
 
@@ -53,10 +53,10 @@ CASES = {
     "xor": Case(free_xor(), ca.models.standard_prediction.xor(), draw_xor, posterior_xor, GENERIC_RULE),
     # The noise of W is known up to an interval between probabilities.
     "tables": Case(
-        free_tables(NAMES[:4]),
-        table_program(SMALL),
-        lambda rng, n: draw_tables(rng, n, SMALL),
-        posterior_tables,
+        free_tables(STRUCTURE),
+        table_program(SMALL, STRUCTURE),
+        lambda rng, n: draw_tables(rng, n, SMALL, STRUCTURE),
+        lambda rng, people, draws: posterior_tables(rng, people, draws, STRUCTURE),
         SMALL_RULE,
     ),
 }

@@ -85,7 +85,8 @@ def _derivatives(density: Density, location: np.ndarray) -> Derivatives:
     """Return gradients and Hessians of the log-likelihood of each distinct row and, last, of the log-prior."""
 
     def heights(vector: torch.Tensor) -> torch.Tensor:
-        parts = density.parts(density.space.split(vector))
+        # A second derivative of zero must be a number: torch cannot add in place to one that it knows to vanish.
+        parts = density.parts(density.space.split(vector + 0.0 * vector**2))
         prior = parts["jacobian"] + sum(value for name, value in parts.items() if name.startswith("prior "))
         return torch.cat([parts["likelihood"].expand(len(density.rows)), prior.reshape(1)])
 
