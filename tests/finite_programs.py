@@ -134,3 +134,12 @@ def posterior_of(scm, data, drawn):
     draws = len(next(iter(drawn.values())))
     idata = az.from_dict(posterior={name: values[None] for name, values in drawn.items()})
     return Posterior(scm, data, idata, {"method": "exact", "draws": draws, "chains": 1, "seed": 0})
+
+
+def measure(result, name, start, end, given=None):
+    """The mean of one raw measure of an answer."""
+    rows = result.measures
+    chosen = (rows["measure"] == name) & (rows["from"] == start) & (rows["to"] == end)
+    if given is not None:
+        chosen &= rows["given"] == given
+    return rows.loc[chosen, "mean"].item()

@@ -56,6 +56,7 @@ def test_the_classifier_without_criminal_history_is_explained_by_age_and_sex(peo
     assert indirect["ci_low"] < 0 < indirect["ci_high"]  # race changes no feature of this classifier
 
 
+@pytest.mark.slow
 def test_the_fitted_scm_and_the_data_beside_one_another(people):
     scm = ca.models.compas.figure_1()
     posterior = ca.fit(scm, people, draws=100, chains=1, seed=0, progress=False)

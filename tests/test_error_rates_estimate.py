@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
-from finite_programs import cells_of, classifier, draw_tables, table_program
+from finite_programs import cells_of, classifier, draw_tables, measure, table_program
 
 import causalaudit as ca
 from causalaudit.error_rates.adjustment import Logistic, Saturated
@@ -159,14 +159,6 @@ def counts(population, y):
     theta = population.rule()(grid).reshape(2, 2, 2)
     w_given, c_given = joint / joint.sum(2, keepdims=True), joint.sum(2) / joint.sum((1, 2))[:, None]
     return theta, w_given, c_given
-
-
-def measure(result, name, start, end, given=None):
-    rows = result.measures
-    chosen = (rows["measure"] == name) & (rows["from"] == start) & (rows["to"] == end)
-    if given is not None:
-        chosen &= rows["given"] == given
-    return rows.loc[chosen, "mean"].item()
 
 
 @pytest.mark.parametrize("x", [0, 1])
