@@ -1,7 +1,7 @@
 """Audit automated decisions for discrimination with causal models written as probabilistic programs."""
 
 from causalaudit.counterfactuals import CounterfactualDraws, counterfactuals
-from causalaudit.error_rates import find_explaining_set
+from causalaudit.error_rates import FairClassifier, find_explaining_set, select_explainable_features
 from causalaudit.inference import Posterior, fit
 from causalaudit.scm import SCM, diagram
 from causalaudit.situation_testing import Gower, intersection, multiple_discrimination, situation_testing
@@ -11,6 +11,7 @@ from causalaudit import datasets, models, plots  # isort: skip  (models build on
 __all__ = [
     "SCM",
     "CounterfactualDraws",
+    "FairClassifier",
     "Gower",
     "Posterior",
     "counterfactuals",
@@ -22,6 +23,7 @@ __all__ = [
     "models",
     "multiple_discrimination",
     "plots",
+    "select_explainable_features",
     "situation_testing",
 ]
 __version__ = "0.1.0"
