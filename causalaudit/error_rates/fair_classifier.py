@@ -9,11 +9,12 @@ import pandas as pd
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from causalaudit.error_rates.learning import Problem
 from causalaudit.error_rates.linear_terms import LinearTerms, check_bounds
 from causalaudit.error_rates.logistic_rule import LogisticRule
+from causalaudit.error_rates.posterior_terms import posterior_terms
 from causalaudit.error_rates.question import compared_levels, levels_in, protected_column
 from causalaudit.error_rates.selection import select_explainable_features
 from causalaudit.error_rates.training import Training, all_discrete
@@ -61,7 +62,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         With a posterior: "data" bounds the terms in the people of `fit`, "exact" those of the SCM itself, which must
         be finite, by enumeration.
     draws
-        How many draws of the posterior; what is bounded is the mean of a term over them.
+        How many draws of the posterior, if it has as many; what is bounded is the mean of a term over them.
     method
         "table": a probability of deciding 1 for each combination of feature values, by linear programming.
         "logistic": logistic regression. "auto": a table if no feature has more than ten different numbers.
@@ -252,13 +253,11 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         labels, positive = self._labels(y, reset)
         if len(labels) != len(people):
             raise LabelError(f"X has {len(people)} rows, but y has {len(labels)}.")
-        weights = _check_sample_weight(sample_weight, people, dtype=float, ensure_non_negative=True)
+        weights = _weights(sample_weight, len(people))
         counted = weights.sum()
-        if not counted > 0:
-            raise LabelError("sample_weight adds up to zero: somebody must count.")
         features = self._features(people, labels) if reset else self.features_
         column, levels = self._compared(people) if bounded else ("", (None, None))
-        given = self.classes_[0] if self.y is None else self.y
+        given = self.classes_.tolist()[0] if self.y is None else self.y
         training = Training(people, labels, weights / counted, features, column, levels, self.outcome, given)
         terms, covariates = self._terms(training, bounded) if bounded else (None, None)
         table = self.method == "table" or (self.method == "auto" and all_discrete(people, features))
@@ -365,6 +364,17 @@ def uniforms_by_label(index: "pd.Index[Any]", seed: int) -> np.ndarray:
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
     bits = bits ^ (bits >> np.uint64(31))
     return (bits >> np.uint64(11)) * 2.0**-53
+
+
+def _weights(sample_weight: Any, people: int) -> np.ndarray:
+    weights = np.ones(people) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    if weights.shape != (people,):
+        raise LabelError(
+            f"sample_weight has shape {weights.shape}, but there are {people} people: expected ({people},)."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.sum() > 0:
+        raise LabelError("sample_weight must hold finite numbers of at least 0, at least one non-zero.")
+    return weights
 
 
 def _check_columns(people: pd.DataFrame, outcome: str) -> None:

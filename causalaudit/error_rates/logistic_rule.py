@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.special import expit
 
 from causalaudit.error_rates.linear_terms import LinearTerms
 from causalaudit.error_rates.selection import one_hot
+from causalaudit.randomness import generator
 
 # Widths of the smooth step that stands for a decision, in standard deviations of the unbounded score: from a step that
 # a solver can follow to one that is nearly the decision itself.
@@ -19,6 +21,7 @@ _STEPS = 100  # of a sequential quadratic program
 _NEWTON_STEPS = 10
 _REPAIRS = 8  # rounds of tighter bounds
 _LINE = 101  # points between a rule that misses the bounds and one that meets them
+_POLISH = 2_000_000  # rows that one round of the random search evaluates
 _TOLERANCE = 1e-12
 
 
@@ -84,11 +87,11 @@ def fit_logistic(
         Of half the squared norm of the coefficients of the standardised features, beside the mean loss.
     """
     encoder = Encoder.of(rows, weights, rows if terms is None else pd.concat([rows, terms.rows], ignore_index=True))
-    loss = _Loss(encoder.design(rows), positive.astype(float), weights, penalty)
+    loss = _Loss.of(encoder.design(rows), positive, weights, penalty)
     free = loss.minimise()
     if terms is None or not bounds:
         return LogisticRule(encoder, free)
-    constraint = _Constraint(encoder.design(terms.rows), terms.matrix(tuple(bounds)), np.array([*bounds.values()]))
+    constraint = _Constraint.of(encoder.design(terms.rows), terms.matrix(tuple(bounds)), np.array([*bounds.values()]))
     return LogisticRule(encoder, _bounded(loss, constraint, free))
 
 
@@ -98,24 +101,51 @@ def _bounded(loss: "_Loss", constraint: "_Constraint", free: np.ndarray) -> np.n
         return free
     constant = np.append(np.zeros(len(free) - 1), loss.log_odds)
     proxy = loss.minimise_within(constant, constraint.proxy())
+    widths = [width * loss.spread(free) for width in _WIDTHS]
     found = [constant]
-    for start in (free, proxy):
+    # Wide steps lead to one optimum, narrow ones to others: the chain of widths is entered at several places.
+    for start, first in product((free, proxy), range(len(widths) - 1)):
         current = start
-        for width in _WIDTHS:
-            current = loss.minimise_within(current, constraint.smooth(width * loss.spread(free)))
-            found += _mended(loss, constraint, current, width * loss.spread(free), (constant, proxy))
-    return min(filter(constraint.met, [*found, proxy]), key=loss.value)
+        for width in widths[first:]:
+            current = loss.minimise_within(current, constraint.smooth(width))
+        found += _mended(loss, constraint, current, widths[-1], (constant, proxy))
+    best = min(filter(constraint.met, [*found, proxy]), key=loss.value)
+    return _polished(loss, constraint, best, free)
+
+
+def _polished(loss: "_Loss", constraint: "_Constraint", best: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Search at random around coefficients, and towards those without bounds, for better ones within the bounds.
+
+    Decisions change person by person, which smooth steps do not see: in small data, a little is left to gain.
+    """
+    rng = generator(0, "polish")
+    root = np.linalg.cholesky(np.linalg.pinv(loss.curvature(best), hermitian=True) + 1e-12 * np.eye(len(best)))
+    count = int(np.clip(_POLISH // (len(loss.design) + len(constraint.design)), 10, 300))
+    scale, value = 0.1, loss.value(best)
+    while scale > 1e-3:
+        towards = rng.random((count, 1)) * scale * (free - best)
+        others = best + towards + scale * rng.normal(size=(count, len(best))) @ root.T * np.sqrt(value)
+        values = np.array([loss.value(other) for other in others])
+        better = next((k for k in np.argsort(values) if values[k] >= value or constraint.met(others[k])), None)
+        if better is None or values[better] >= value:
+            scale /= 2
+        else:
+            best, value = others[better], values[better]
+    return best
 
 
 def _mended(
     loss: "_Loss", constraint: "_Constraint", current: np.ndarray, width: float, anchors: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
     """Return coefficients near the given ones whose decisions satisfy the bounds: by tighter bounds, or on a line."""
-    tightened = constraint
+    tightened, before = constraint, np.inf
     for _ in range(_REPAIRS):
+        excess = constraint.excess(current)
         if constraint.met(current):
             return [current]
-        tightened = tightened.tightened(constraint.excess(current))
+        if excess.sum() > 0.8 * before:
+            break
+        tightened, before = tightened.tightened(excess), excess.sum()
         current = loss.minimise_within(current, tightened.smooth(width))
     lines = [np.linspace(current, anchor, _LINE) for anchor in anchors if constraint.met(anchor)]
     first = [next(point for point in line if constraint.met(point)) for line in lines]
@@ -124,12 +154,21 @@ def _mended(
 
 @dataclass(frozen=True)
 class _Loss:
-    """The mean logistic loss with a ridge on all coefficients but the last, the intercept."""
+    """The mean logistic loss with a ridge on all coefficients but the last, the intercept.
+
+    `positive` is the share of ones among the people of a row.
+    """
 
     design: np.ndarray
     positive: np.ndarray
     weights: np.ndarray
     penalty: float
+
+    @classmethod
+    def of(cls, design: np.ndarray, positive: np.ndarray, weights: np.ndarray, penalty: float) -> "_Loss":
+        """Count people of equal features once."""
+        design, (total, ones) = _distinct(design, np.stack([weights, weights * positive]))
+        return cls(design, ones / np.where(total > 0, total, 1.0), total, penalty)
 
     @property
     def log_odds(self) -> float:
@@ -149,6 +188,12 @@ class _Loss:
         value = self.weights @ (np.logaddexp(0.0, score) - self.positive * score) + 0.5 * ridge @ coefficients
         return float(value), self.design.T @ (self.weights * (expit(score) - self.positive)) + ridge
 
+    def curvature(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return the matrix of second derivatives."""
+        share = expit(self.design @ coefficients)
+        ridge = self.penalty * np.diag(np.append(np.ones(len(coefficients) - 1), 0.0))
+        return (self.design.T * (self.weights * share * (1 - share))) @ self.design + ridge
+
     def minimise(self) -> np.ndarray:
         """Return the coefficients without bounds: a quasi-Newton search, and Newton steps to full precision."""
         start = np.zeros(self.design.shape[1])
@@ -156,10 +201,7 @@ class _Loss:
         found = minimize(self.value_and_slope, start, jac=True, method="L-BFGS-B", options=options).x
         for _ in range(_NEWTON_STEPS):
             _, slope = self.value_and_slope(found)
-            share = expit(self.design @ found)
-            curvature = (self.design.T * (self.weights * share * (1 - share))) @ self.design
-            curvature += self.penalty * np.diag(np.append(np.ones(len(found) - 1), 0.0))
-            step = found - np.linalg.pinv(curvature, hermitian=True) @ slope
+            step = found - np.linalg.pinv(self.curvature(found), hermitian=True) @ slope
             if np.linalg.norm(self.value_and_slope(step)[1]) >= np.linalg.norm(slope):
                 break
             found = step
@@ -182,6 +224,11 @@ class _Constraint:
     matrix: np.ndarray
     bounds: np.ndarray
     held: np.ndarray | None = None  # tighter bounds, for smooth decisions
+
+    @classmethod
+    def of(cls, design: np.ndarray, matrix: np.ndarray, bounds: np.ndarray) -> "_Constraint":
+        """Take equal rows together."""
+        return cls(*_distinct(design, matrix), bounds)
 
     def excess(self, coefficients: np.ndarray) -> np.ndarray:
         """Return by how much the terms of the decisions exceed the bounds."""
@@ -223,3 +270,7 @@ class _Constraint:
         return [{"type": "ineq", "fun": room, "jac": slopes}]
 
 
+def _distinct(design: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct rows of a design, and sums over equal ones."""
+    rows, places = np.unique(design, axis=0, return_inverse=True)
+    return rows, np.stack([np.bincount(places.ravel(), each, len(rows)) for each in sums])

@@ -100,8 +100,8 @@ class Training:
         theirs = np.bincount(cells[second], self.weights[second], len(values))
         lonely = (ours > 0) & (theirs == 0)
         if lonely.any():
-            cell = zip(table.columns, values[int(np.argmax(lonely))], strict=True)
-            where = ", ".join(f"{name} = {value!r}" for name, value in cell)
+            cell = values[[int(np.argmax(lonely))]].to_frame(index=False).set_axis(table.columns, axis=1)
+            where = ", ".join(f"{name} = {column.tolist()[0]!r}" for name, column in cell.items())
             raise DataError(
                 f"No overlap: among people with {self.outcome!r} = {self.y!r} and {where}, some have "
                 f"{self.protected!r} = {self.levels[0]!r} but nobody {self.levels[1]!r} (propensity 0). Merge levels, "
@@ -120,6 +120,7 @@ class Training:
         chosen = self.members(self.levels[0])
         data = self.people.assign(**{self.outcome: self.labels})
         do = {self.protected: self.levels[1], self.outcome: self.y}
+        draws = min(draws, len(posterior.draw_numbers()))
         worlds = counterfactuals(posterior, do, data=data, rows=chosen, draws=draws, seed=seed, progress=False)
         rows = worlds.frame(slice(None))[self.features].reset_index(drop=True)
         repeats = len(rows) // int(chosen.sum())
