@@ -1,7 +1,13 @@
 """Audit automated decisions for discrimination with causal models written as probabilistic programs."""
 
 from causalaudit.counterfactuals import CounterfactualDraws, counterfactuals
-from causalaudit.error_rates import FairClassifier, find_explaining_set, select_explainable_features
+from causalaudit.error_rates import (
+    FairClassifier,
+    decompose_error_rates,
+    estimate_error_rates,
+    find_explaining_set,
+    select_explainable_features,
+)
 from causalaudit.inference import Posterior, fit
 from causalaudit.scm import SCM, diagram
 from causalaudit.situation_testing import Gower, intersection, multiple_discrimination, situation_testing
@@ -16,7 +22,9 @@ __all__ = [
     "Posterior",
     "counterfactuals",
     "datasets",
+    "decompose_error_rates",
     "diagram",
+    "estimate_error_rates",
     "find_explaining_set",
     "fit",
     "intersection",

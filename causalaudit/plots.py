@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from causalaudit.counterfactuals import CounterfactualDraws
+from causalaudit.error_rates.plots import plot_conditional_diagram, plot_contributions
 from causalaudit.errors import DataError, nearest
 from causalaudit.inference import Posterior
 from causalaudit.intervals import hdi
@@ -22,6 +23,8 @@ from causalaudit.situation_testing.plots import plot_cases, plot_distributions, 
 
 __all__ = [
     "plot_cases",
+    "plot_conditional_diagram",
+    "plot_contributions",
     "plot_diagram",
     "plot_distributions",
     "plot_effects",

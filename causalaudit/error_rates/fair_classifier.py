@@ -17,6 +17,7 @@ from causalaudit.error_rates.logistic_rule import LogisticRule
 from causalaudit.error_rates.posterior_terms import posterior_terms
 from causalaudit.error_rates.question import compared_levels, levels_in, protected_column
 from causalaudit.error_rates.selection import select_explainable_features
+from causalaudit.error_rates.terms import TERMS
 from causalaudit.error_rates.training import Training, all_discrete
 from causalaudit.errors import DataError, nearest
 from causalaudit.inference import Posterior
@@ -243,8 +244,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     # What is bounded, and in whom
 
     def _bounds(self) -> dict[str, float]:
-        names = ("total", "direct", "indirect", "spurious")
-        return check_bounds({name: getattr(self, f"eps_{name}") for name in names})
+        return check_bounds({term: getattr(self, f"eps_{term}") for term in TERMS})
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, bounded: tuple[str, ...], reset: bool) -> Problem:
         """Return the learning problem; with `reset`, keep what it says about the classifier."""

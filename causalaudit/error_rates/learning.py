@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from causalaudit.error_rates.linear_terms import TERMS, LinearTerms
+from causalaudit.error_rates.linear_terms import LinearTerms
 from causalaudit.error_rates.logistic_rule import LogisticRule, fit_logistic
 from causalaudit.error_rates.table_rule import InfeasibleError, TableRule, fit_table, infeasible
+from causalaudit.error_rates.terms import TERMS
 from causalaudit.error_rates.training import Training
 from causalaudit.errors import CausalAuditError
 

@@ -7,18 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.error_rates.terms import DECOMPOSITIONS, TERMS
 from causalaudit.errors import DataError
 
-TERMS = ("total", "direct", "indirect", "spurious")
 # The four worlds are N(x0, x0 | x0), N(x1, x0 | x0), N(x1, x1 | x0) and N(x1, x1 | x1): the first argument is what the
-# classifier sees as X, the second what the other features come from, the third whose noise it is. Each step between
+# classifier reads as X, the second what the other features come from, the third whose noise it is. Each step between
 # neighbours changes one of them, and the steps are the additive terms of Theorem 2.
-_STEPS = {
-    "total": (-1.0, 0.0, 0.0, 1.0),
-    "direct": (-1.0, 1.0, 0.0, 0.0),
-    "indirect": (0.0, -1.0, 1.0, 0.0),
-    "spurious": (0.0, 0.0, -1.0, 1.0),
-}
+READ, MADE_BY, GIVEN = [0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]
+_STEPS = {term: coefficients[READ, MADE_BY, GIVEN] for term, coefficients in DECOMPOSITIONS[1].items()}
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,7 @@ class LinearTerms:
 
     def coefficients(self, term: str) -> np.ndarray:
         """Return the coefficient of each row in a term."""
-        return np.asarray(_STEPS[term])[self.world] * self.weights
+        return _STEPS[term][self.world] * self.weights
 
     def matrix(self, terms: tuple[str, ...]) -> np.ndarray:
         """Return the coefficients of several terms, a row each."""

@@ -9,7 +9,7 @@ import pandas as pd
 from causalaudit.error_rates.classifier import Rate
 from causalaudit.error_rates.exact import exact_rates
 from causalaudit.error_rates.frames import People
-from causalaudit.error_rates.linear_terms import LinearTerms
+from causalaudit.error_rates.linear_terms import GIVEN, MADE_BY, READ, LinearTerms
 from causalaudit.error_rates.question import Question, protected_column
 from causalaudit.error_rates.training import Training
 from causalaudit.inference import Posterior
@@ -35,8 +35,7 @@ def _enumerated(training: Training, posterior: Posterior, draws: int) -> LinearT
     def rates(rule: Callable[[pd.DataFrame], Any]) -> np.ndarray:
         rate = Rate(rule, 1, training.outcome, tuple(training.features))
         question = Question(training.protected, training.levels, training.outcome, training.y, rate)
-        read, made_by, given = [0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]
-        return exact_rates(People(question, posterior), draws).mean(axis=0)[read, made_by, given]
+        return exact_rates(People(question, posterior), draws).mean(axis=0)[READ, MADE_BY, GIVEN]
 
     rates(look)
     cells = pd.concat(seen).drop_duplicates(ignore_index=True)

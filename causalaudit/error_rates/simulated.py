@@ -1,0 +1,154 @@
+"""Nested counterfactual rates of any SCM, over people who are simulated at each draw of the parameters.
+
+X and Y are set in every world that matters, so that their own noise only decides who has X = x and Y = y. It is
+integrated out: everybody is simulated under do(X = x) and counts with the probability of X = x and Y = y there. The
+other noise is spread evenly (a Sobol net with a random digital shift for each draw), and is the same in all worlds.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from scipy.stats import qmc
+
+from causalaudit.error_rates.frames import People
+from causalaudit.error_rates.question import nobody
+from causalaudit.error_rates.terms import EVERYBODY, SHAPE
+from causalaudit.errors import DataError
+from causalaudit.inference.score import log_probability
+from causalaudit.progress import parallel
+from causalaudit.randomness import generator
+from causalaudit.scm.execution import numerics, over_draws
+from causalaudit.scm.handlers import Intervene, Mechanisms, Record, Simulate, Tensors, run
+
+_HALVES = 2  # independent shifts for each draw, whose difference is the Monte-Carlo error
+_POINTS = 2**10  # people of each half
+_BITS = 32
+# Numbers (draws x people) that one pass holds for each variable: 4 MiB, a few dozen of which are alive at once.
+_BUDGET = 2**19
+
+
+def simulated_rates(people: People, draws: int | None, seed: int, progress: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return N(xd, xi | x, y) and its version for everybody at each draw, from all people and from two halves of them.
+
+    Raises
+    ------
+    DataError
+        If nobody has X = x and Y = y.
+    """
+    simulation = Simulation(people, seed)
+    numbers = people.posterior.draw_numbers(draws)
+    size = max(1, _BUDGET // (_HALVES * _POINTS))
+    tasks = [numbers[start : start + size] for start in range(0, len(numbers), size)]
+    parts = list(parallel(simulation.rates, tasks, "Simulated people", progress))
+    both = np.concatenate(parts, axis=1)
+    return both[0], both[1:]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """One question, ready to be answered for any part of the draws."""
+
+    people: People
+    seed: int
+
+    @property
+    def _number(self) -> int:
+        return _HALVES * _POINTS
+
+    @cached_property
+    def _mechanisms(self) -> Mechanisms:
+        return self.people.scm.mechanisms()
+
+    @cached_property
+    def _widths(self) -> dict[str, int | None]:
+        laws = self.people.scm.structure.laws
+        return {name: noise.width(laws[name]) for name, noise in self._mechanisms.noises.items()}
+
+    @cached_property
+    def _net(self) -> np.ndarray:
+        """A Sobol net, as whole numbers: people × dimensions of the noise."""
+        dimensions = sum(width or 1 for width in self._widths.values())
+        points = qmc.Sobol(dimensions, scramble=False, bits=_BITS).random_base2(int(np.log2(_POINTS)))
+        return (points * 2.0**_BITS).astype(np.uint32)
+
+    def _uniforms(self, numbers: np.ndarray) -> Tensors:
+        """Return the noise of each site as uniforms, by draw and person."""
+        dimensions = self._net.shape[1]
+        shifts = np.stack(
+            [
+                generator(self.seed, "people", int(draw)).integers(
+                    2**_BITS, size=(_HALVES, dimensions), dtype=np.uint32
+                )
+                for draw in numbers
+            ]
+        )
+        shifted = self._net[None, None] ^ shifts[:, :, None]
+        points = ((shifted + 0.5) / 2.0**_BITS).reshape(len(numbers), self._number, dimensions)
+        ends = np.cumsum([width or 1 for width in self._widths.values()])
+        uniforms = {}
+        for (name, width), part in zip(self._widths.items(), np.split(points, ends[:-1], axis=-1), strict=True):
+            uniforms[name] = torch.from_numpy(np.ascontiguousarray(part[..., 0] if width is None else part))
+        return uniforms
+
+    def _one_draw(self, theta: Tensors, uniforms: Tensors) -> Tensors:
+        """Simulate everybody as x0 and as x1: their features, and how much they count as X = x and Y = y."""
+        question, result = self.people.question, {}
+        outcome = self.people.tensor(question.outcome, question.y, self._number)
+        for x, level in enumerate(question.levels):
+            do = {question.protected: self.people.tensor(question.protected, level, self._number)}
+            free = self._world(theta, do, uniforms)
+            chance = log_probability(free.laws[question.protected], do[question.protected])
+            chance = chance + log_probability(free.laws[question.outcome], outcome)
+            result[f"weight {x}"] = chance.exp().expand(self._number)
+            result |= {f"free {x} {name}": free.values[name] for name in question.features}
+            if self.people.follows_outcome:
+                held = self._world(theta, {**do, question.outcome: outcome}, uniforms)
+                result |= {f"held {x} {name}": held.values[name] for name in question.features}
+        return result
+
+    def _world(self, theta: Tensors, do: Tensors, uniforms: Tensors) -> Record:
+        record = Record()
+        run(
+            self.people.scm.program,
+            self._number,
+            record,
+            Simulate(self._mechanisms, uniforms),
+            Intervene({**theta, **do}),
+        )
+        return record
+
+    def rates(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the rates of some draws: of all people, and of each half."""
+        chosen = self.people.posterior.parameters()
+        with numerics(), torch.no_grad():
+            theta = {name: torch.from_numpy(np.array(value[numbers], dtype=float)) for name, value in chosen.items()}
+            found = over_draws(self._one_draw, theta, self._uniforms(numbers), len(numbers), check=numbers[0] == 0)
+        free = self._thetas(found, "free")
+        held = self._thetas(found, "held") if self.people.follows_outcome else free
+        weights = np.stack([found[f"weight {x}"].numpy() for x in (0, 1)], axis=1)
+        halves = [slice(0, self._number), *(slice(h * _POINTS, (h + 1) * _POINTS) for h in range(_HALVES))]
+        return np.stack([self._average(free[..., h], held[..., h], weights[..., h]) for h in halves])
+
+    def _thetas(self, found: Tensors, world: str) -> np.ndarray:
+        """Return P(ŷ) by draw, level read, level that makes the features, and person."""
+        question, scm = self.people.question, self.people.scm
+        shape = found["weight 0"].shape
+        thetas = np.empty((shape[0], 2, 2, shape[1]))
+        for xi in (0, 1):
+            values = {name: scm.codec.numbers(name, found[f"{world} {xi} {name}"]) for name in question.features}
+            for xd, level in enumerate(question.levels):
+                thetas[:, xd, xi] = self.people.rates(values, level, tuple(shape))
+        return thetas
+
+    def _average(self, free: np.ndarray, held: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        shares = weights.sum(axis=-1)
+        if not (shares > 0).all():
+            question = self.people.question
+            level = question.levels[int(np.argmin(shares.min(axis=0)))]
+            raise DataError(nobody(question, level))
+        rates = np.empty((len(free), *SHAPE))
+        rates[..., :EVERYBODY] = np.einsum("dabn,dgn->dabg", held, weights) / shares[:, None, None]
+        rates[..., EVERYBODY] = free.mean(axis=-1)
+        return rates
