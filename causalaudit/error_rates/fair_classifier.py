@@ -272,10 +272,13 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         if self.graph is None:
             raise DataError("graph is None, and there is no posterior: give one of them.")
         covariates = training.explaining_set(self.graph)
-        if covariates is None and {"indirect", "spurious"} & set(bounded):
-            raise training.unexplainable(self.graph)
-        moved = None if covariates is None else training.moved_by_covariates(covariates)
-        return training.observed_terms(moved), covariates
+        needed = {"indirect", "spurious"} & set(bounded)
+        if covariates is None:
+            if needed:
+                raise training.unexplainable(self.graph)
+            return training.observed_terms(None), None
+        move = training.moved_by_covariates if needed else training.moved_if_overlapping
+        return training.observed_terms(move(covariates)), covariates
 
     def _compared(self, people: pd.DataFrame) -> tuple[str, tuple[Any, Any]]:
         column = protected_column(self.protected, self.outcome, [*people.columns, self.outcome], "X")

@@ -17,7 +17,13 @@ from causalaudit.errors import DataError
 from causalaudit.inference import Posterior
 
 FEWEST = 5  # people with a level and the outcome, below which no rate is bounded
+_RIDGE = 1e-8  # keeps the regression of propensities finite
+_IMPOSSIBLE = 1e-6  # a propensity below it is none
 FEW_VALUES = 10  # up to which a column of numbers counts as discrete
+
+
+class NoOverlapError(DataError):
+    """Somebody of the baseline group has covariates that nobody of the contrast group has."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,7 @@ class Training:
         if lonely.any():
             cell = values[[int(np.argmax(lonely))]].to_frame(index=False).set_axis(table.columns, axis=1)
             where = ", ".join(f"{name} = {column.tolist()[0]!r}" for name, column in cell.items())
-            raise DataError(
+            raise NoOverlapError(
                 f"No overlap: among people with {self.outcome!r} = {self.y!r} and {where}, some have "
                 f"{self.protected!r} = {self.levels[0]!r} but nobody {self.levels[1]!r} (propensity 0). Merge levels, "
                 "or leave these people out."
@@ -112,8 +118,22 @@ class Training:
     def _logistic_odds(self, table: pd.DataFrame, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         either = first | second
         weights = self.weights[either] / self.weights[either].sum()
-        rule = fit_logistic(table[either], first[either], weights, None, {}, penalty=0.0)
+        rule = fit_logistic(table[either], first[either], weights, None, {}, penalty=_RIDGE)
+        lonely = rule.score(table[first]) > -np.log(_IMPOSSIBLE)
+        if lonely.any():
+            raise NoOverlapError(
+                f"No overlap: by logistic regression, the propensity of {self.protected!r} = {self.levels[1]!r} is 0 "
+                f"for {int(lonely.sum())} of {len(lonely)} people with {self.outcome!r} = {self.y!r} and "
+                f"{self.levels[0]!r}. Leave these people out, or coarsen the covariates."
+            )
         return np.exp(rule.score(table[second]))
+
+    def moved_if_overlapping(self, covariates: frozenset[str]) -> WeightedPeople | None:
+        """Return the same, or None where there is no overlap."""
+        try:
+            return self.moved_by_covariates(covariates)
+        except NoOverlapError:
+            return None
 
     def moved_by_posterior(self, posterior: Posterior, draws: int, seed: int) -> WeightedPeople:
         """Return the baseline group as it would be under do(X = x1, Y = y), at several draws of the posterior."""
