@@ -1,4 +1,4 @@
-"""Terms of a rule by the counterfactuals of a posterior: in the people of the data, or by enumeration of a finite SCM."""
+"""Terms of a rule by the counterfactuals of a posterior: in the people of the data, or of a finite SCM itself."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ def posterior_terms(training: Training, posterior: Posterior, population: str, d
 
 
 def _enumerated(training: Training, posterior: Posterior, draws: int) -> LinearTerms:
-    """Return exact coefficients: rates are linear in the rule, so that each is the rate of a rule for one cell alone."""
+    """Return exact coefficients: rates are linear in the rule, so each is the rate of the rule for one cell alone."""
     seen: list[pd.DataFrame] = []
     draws = min(draws, len(posterior.draw_numbers()))
 
