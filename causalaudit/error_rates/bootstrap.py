@@ -96,7 +96,7 @@ class Crowd:
         """P(ŷ) of everybody as they are, but for the level that the classifier reads (rows)."""
         question = self.people.question
         values = {name: self._numbers[name] for name in question.features}
-        return np.stack([self.people.rates(values, level, (len(self.data),)) for level in question.levels])
+        return self.people.rates(values, (len(self.data),))
 
     def _thetas(self, numbers: np.ndarray, who: np.ndarray, xi: int, held: bool) -> np.ndarray:
         """Return P(ŷ) of some people under do(X = xi), Y being held or not, by draw, level read and person."""
@@ -107,7 +107,7 @@ class Crowd:
         worlds = abduction.worlds(numbers)
         values = {name: worlds[name] for name in question.features}
         shape = (len(numbers), int(who.sum()))
-        return np.stack([self.people.rates(values, level, shape) for level in question.levels], axis=1)
+        return self.people.rates(values, shape).swapaxes(0, 1)
 
     def rates(self, numbers: np.ndarray) -> np.ndarray:
         """Return the rates of some draws."""

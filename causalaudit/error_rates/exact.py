@@ -148,14 +148,12 @@ class Worlds:
     @cached_property
     def _thetas(self) -> np.ndarray:
         """P(ŷ) by level read (rows) and state: the classifier is asked once for each combination of features."""
-        names, question = self.people.question.features, self.people.question
+        names = self.people.question.features
         sizes = tuple(len(self.sites[name].values) for name in names)
         values = {
             name: self.sites[name].values.reshape([-1 if other == name else 1 for other in names]) for name in names
         }
-        cells = tuple(self._axes[name, False] for name in names)
-        states = len(next(iter(self._axes.values())))
-        thetas = [
-            self.people.rates(values, level, sizes or (1,))[cells or np.zeros(1, int)] for level in question.levels
-        ]
-        return np.stack([np.broadcast_to(theta, states) for theta in thetas])
+        if not names:
+            return np.repeat(self.people.rates({}, (1,)), len(next(iter(self._axes.values()))), axis=1)
+        cells: Places = (slice(None), *(self._axes[name, False] for name in names))
+        return self.people.rates(values, sizes)[cells]

@@ -81,12 +81,24 @@ def tabulate(scm: SCM, parameters: Mapping[str, np.ndarray], draws: int) -> dict
     DataError
         If a site has infinitely many values, or values that depend on the parameters.
     """
+    for name, law in scm.structure.laws.items():
+        _refuse_infinite(name, law)
     sites: dict[str, Site] = {}
     with numerics(), torch.no_grad():
         theta = {name: torch.from_numpy(np.array(value, dtype=float)) for name, value in parameters.items()}
         for name in scm.variables:
             sites[name] = _tabulate_site(scm, name, sites, theta, draws)
     return sites
+
+
+def _refuse_infinite(name: str, law: Any) -> None:
+    if isinstance(law, TransformedDistribution):
+        _refuse_infinite(name, law.base_dist)
+    elif not isinstance(law, dist.Delta) and not law.has_enumerate_support:
+        raise DataError(
+            f"{name!r} ({type(law).__name__}) has infinitely many values, which cannot be enumerated: use "
+            'population="simulate".'
+        )
 
 
 def _tabulate_site(scm: SCM, name: str, sites: Mapping[str, Site], theta: Tensors, draws: int) -> Site:
@@ -148,7 +160,7 @@ class _FiniteLaws(Messenger):
         if not is_person(message) or site_is_subsample(message):
             return
         name, law = message["name"], law_of(message)
-        values, probabilities = _enumerated(name, law)
+        values, probabilities = _enumerated(law)
         if not message["infer"].get("_set") and not isinstance(law, dist.Delta):
             message["value"] = values[0].to(self.scm.structure.dtypes[name])
         if isinstance(law, torch.distributions.OneHotCategorical):
@@ -158,19 +170,14 @@ class _FiniteLaws(Messenger):
         self.probabilities[name] = probabilities.expand(len(values), *people)
 
 
-def _enumerated(name: str, law: Any) -> tuple[torch.Tensor, torch.Tensor]:
+def _enumerated(law: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the values that the base of a law becomes, and their probabilities, along a first axis."""
     if isinstance(law, dist.Delta):
         return law.v.unsqueeze(0), torch.ones_like(law.v, dtype=torch.float64).unsqueeze(0)
     if isinstance(law, TransformedDistribution):
-        values, probabilities = _enumerated(name, law.base_dist)
+        values, probabilities = _enumerated(law.base_dist)
         for transform in law.transforms:
             values = transform(values)
         return values, probabilities
-    if not law.has_enumerate_support:
-        raise DataError(
-            f"{name!r} ({type(law).__name__}) has infinitely many values, which cannot be enumerated: use "
-            'population="simulate".'
-        )
     values = law.enumerate_support()
     return values, law.log_prob(values).exp()

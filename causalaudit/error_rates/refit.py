@@ -1,7 +1,5 @@
 """Parameters refitted to weighted people: one Newton step from the mode, for many sets of weights at once."""
 
-from collections.abc import Callable
-
 import arviz as az
 import numpy as np
 import torch
@@ -14,6 +12,10 @@ from causalaudit.inference.latents import continuous_latents
 from causalaudit.inference.mode import find_mode
 from causalaudit.scm.execution import numerics
 
+# Numbers (rows x parameters x directions) that one pass of the second derivatives holds: 16 MiB, a few dozen at once.
+_BUDGET = 2**21
+_MOST_STEPS = 10  # to the mode, before it is searched from the prior
+_LEVEL = 1e-2  # a shorter step ends nearer to the mode than it matters: the next step makes up for it
 Derivatives = tuple[np.ndarray, np.ndarray]
 
 
@@ -38,10 +40,10 @@ def refit(posterior: Posterior, weights: np.ndarray, seed: int) -> Posterior:
             'refitted to weighted people. Use population="simulate".'
         )
     density = Density(scm, scm.encode(posterior.data))
-    mode = find_mode(density, prior=True, jacobian=True, seed=seed)
+    location, derivatives = _mode(density, posterior, seed)
     by_row = np.zeros((draws, len(density.rows)))
     np.add.at(by_row.T, density.rows.inverse, weights.T)
-    values = density.over(mode.location + _steps(density, mode.location, by_row))
+    values = density.over(location + _steps(density, derivatives, by_row))
     parameters = {
         name: (("chain", "draw", *_axes(name, values)), values[f"value {name}"][None]) for name in scm.parameters
     }
@@ -53,38 +55,47 @@ def _axes(name: str, values: dict[str, np.ndarray]) -> list[str]:
     return [f"{name}_dim_{axis}" for axis in range(values[f"value {name}"].ndim - 1)]
 
 
-def _steps(density: Density, location: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _mode(density: Density, posterior: Posterior, seed: int) -> tuple[np.ndarray, Derivatives]:
+    """Return the maximum at equal weights, by Newton steps from the posterior mean, and the derivatives there."""
+    means = {name: np.asarray(value.mean(axis=0)) for name, value in posterior.parameters().items()}
+    location = density.space.inverse(means)
+    for _ in range(_MOST_STEPS):
+        density.recentre(location)
+        derivatives = _derivatives(density, location)
+        step = _steps(density, derivatives, density.rows.counts.numpy()[None])[0]
+        if np.abs(step).max() < _LEVEL:
+            return location, derivatives
+        location = location + step
+    found = find_mode(density, prior=True, jacobian=True, seed=seed).location
+    return found, _derivatives(density, found)
+
+
+def _steps(density: Density, derivatives: Derivatives, weights: np.ndarray) -> np.ndarray:
     """Return the Newton step of each set of weights of the distinct rows."""
-    rows, prior = _derivatives(density, location, _likelihood), _derivatives(density, location, _prior)
-    gradient = weights @ rows[0] + prior[0].sum(axis=0)
-    curvature = -(np.einsum("dr,rjk->djk", weights, rows[1], optimize=True) + prior[1].sum(axis=0))
-    equal = -(np.einsum("r,rjk->jk", density.rows.counts.numpy(), rows[1]) + prior[1].sum(axis=0))
+    slopes, curves = derivatives
+    gradient = weights @ slopes[:-1] + slopes[-1]
+    curvature = -(np.einsum("dr,rjk->djk", weights, curves[:-1], optimize=True) + curves[-1])
     # Where weights leave too few people for a maximum, the curvature at equal weights is used.
-    bad = np.linalg.eigvalsh(curvature)[:, 0] <= 0
-    curvature[bad] = equal
-    return np.linalg.solve(curvature, gradient[..., None])[..., 0]
+    equal = -(np.einsum("r,rjk->jk", density.rows.counts.numpy(), curves[:-1]) + curves[-1])
+    curvature[np.linalg.eigvalsh(curvature)[:, 0] <= 0] = equal
+    return np.asarray(np.linalg.solve(curvature, gradient[..., None])[..., 0])
 
 
-def _likelihood(density: Density, vector: torch.Tensor) -> torch.Tensor:
-    likelihood = density.parts(density.space.split(vector))["likelihood"]
-    return likelihood.expand(len(density.rows))
+def _derivatives(density: Density, location: np.ndarray) -> Derivatives:
+    """Return gradients and Hessians of the log-likelihood of each distinct row and, last, of the log-prior."""
 
+    def heights(vector: torch.Tensor) -> torch.Tensor:
+        # A second derivative of zero must be a number: torch cannot add in place to one that it knows to vanish.
+        parts = density.parts(density.space.split(vector + 0.0 * vector**2))
+        prior = parts["jacobian"] + sum(value for name, value in parts.items() if name.startswith("prior "))
+        return torch.cat([parts["likelihood"].expand(len(density.rows)), prior.reshape(1)])
 
-def _prior(density: Density, vector: torch.Tensor) -> torch.Tensor:
-    parts = density.parts(density.space.split(vector))
-    return (parts["jacobian"] + sum(value for name, value in parts.items() if name.startswith("prior "))).reshape(1)
-
-
-def _derivatives(
-    density: Density, location: np.ndarray, function: Callable[[Density, torch.Tensor], torch.Tensor]
-) -> Derivatives:
-    """Return the gradient and the Hessian of each output of a function, a direction at a time to bound the memory."""
-
-    def slope(vector: torch.Tensor) -> torch.Tensor:
-        return torch.func.jacfwd(lambda at: function(density, at))(vector)
+    def along(direction: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        slope, bend, *_ = torch.func.jvp(torch.func.jacfwd(heights), (at,), (direction,))
+        return slope, bend
 
     with numerics(), torch.no_grad():
         at = torch.from_numpy(location)
-        directions = torch.eye(len(location))
-        columns = [torch.func.jvp(slope, (at,), (direction,)) for direction in directions]
-    return columns[0][0].numpy(), np.stack([column[1].numpy() for column in columns], axis=-1)
+        size = max(1, _BUDGET // ((1 + len(density.rows)) * len(location)))
+        slopes, bends = torch.func.vmap(along, chunk_size=size)(torch.eye(len(location)))
+    return slopes[0].numpy(), bends.permute(1, 2, 0).numpy()

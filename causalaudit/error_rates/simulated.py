@@ -23,7 +23,7 @@ from causalaudit.scm.execution import numerics, over_draws
 from causalaudit.scm.handlers import Intervene, Mechanisms, Record, Simulate, Tensors, run
 
 _HALVES = 2  # independent shifts for each draw, whose difference is the Monte-Carlo error
-_POINTS = 2**10  # people of each half
+_FEWEST, _MOST = 2**10, 2**15  # people at each draw: a power of two near the number in the data
 _BITS = 32
 # Numbers (draws x people) that one pass holds for each variable: 4 MiB, a few dozen of which are alive at once.
 _BUDGET = 2**19
@@ -39,7 +39,7 @@ def simulated_rates(people: People, draws: int | None, seed: int, progress: bool
     """
     simulation = Simulation(people, seed)
     numbers = people.posterior.draw_numbers(draws)
-    size = max(1, _BUDGET // (_HALVES * _POINTS))
+    size = max(1, _BUDGET // simulation.number)
     tasks = [numbers[start : start + size] for start in range(0, len(numbers), size)]
     parts = list(parallel(simulation.rates, tasks, "Simulated people", progress))
     both = np.concatenate(parts, axis=1)
@@ -53,9 +53,11 @@ class Simulation:
     people: People
     seed: int
 
-    @property
-    def _number(self) -> int:
-        return _HALVES * _POINTS
+    @cached_property
+    def number(self) -> int:
+        """How many people are simulated at each draw."""
+        near = 2 ** round(np.log2(len(self.people.posterior.data)))
+        return int(np.clip(near, _FEWEST, _MOST))
 
     @cached_property
     def _mechanisms(self) -> Mechanisms:
@@ -70,38 +72,38 @@ class Simulation:
     def _net(self) -> np.ndarray:
         """A Sobol net, as whole numbers: people × dimensions of the noise."""
         dimensions = sum(width or 1 for width in self._widths.values())
-        points = qmc.Sobol(dimensions, scramble=False, bits=_BITS).random_base2(int(np.log2(_POINTS)))
+        points = qmc.Sobol(dimensions, scramble=False, bits=_BITS).random_base2(round(np.log2(self.number // _HALVES)))
         return (points * 2.0**_BITS).astype(np.uint32)
 
     def _uniforms(self, numbers: np.ndarray) -> Tensors:
         """Return the noise of each site as uniforms, by draw and person."""
-        dimensions = self._net.shape[1]
-        shifts = np.stack(
-            [
-                generator(self.seed, "people", int(draw)).integers(
-                    2**_BITS, size=(_HALVES, dimensions), dtype=np.uint32
-                )
-                for draw in numbers
-            ]
-        )
-        shifted = self._net[None, None] ^ shifts[:, :, None]
-        points = ((shifted + 0.5) / 2.0**_BITS).reshape(len(numbers), self._number, dimensions)
-        ends = np.cumsum([width or 1 for width in self._widths.values()])
-        uniforms = {}
-        for (name, width), part in zip(self._widths.items(), np.split(points, ends[:-1], axis=-1), strict=True):
-            uniforms[name] = torch.from_numpy(np.ascontiguousarray(part[..., 0] if width is None else part))
+        shifts = np.stack([self._shift(int(draw)) for draw in numbers])
+
+        def spread(dimension: int) -> torch.Tensor:
+            shifted = self._net[:, dimension] ^ shifts[..., dimension, None]
+            return torch.from_numpy((shifted.reshape(len(numbers), self.number) + 0.5) / 2.0**_BITS)
+
+        uniforms, start = {}, 0
+        for name, width in self._widths.items():
+            columns = [spread(start + place) for place in range(width or 1)]
+            uniforms[name] = columns[0] if width is None else torch.stack(columns, -1)
+            start += len(columns)
         return uniforms
+
+    def _shift(self, draw: int) -> np.ndarray:
+        size = (_HALVES, self._net.shape[1])
+        return generator(self.seed, "people", draw).integers(2**_BITS, size=size, dtype=np.uint32)
 
     def _one_draw(self, theta: Tensors, uniforms: Tensors) -> Tensors:
         """Simulate everybody as x0 and as x1: their features, and how much they count as X = x and Y = y."""
         question, result = self.people.question, {}
-        outcome = self.people.tensor(question.outcome, question.y, self._number)
+        outcome = self.people.tensor(question.outcome, question.y, self.number)
         for x, level in enumerate(question.levels):
-            do = {question.protected: self.people.tensor(question.protected, level, self._number)}
+            do = {question.protected: self.people.tensor(question.protected, level, self.number)}
             free = self._world(theta, do, uniforms)
             chance = log_probability(free.laws[question.protected], do[question.protected])
             chance = chance + log_probability(free.laws[question.outcome], outcome)
-            result[f"weight {x}"] = chance.exp().expand(self._number)
+            result[f"weight {x}"] = chance.exp().expand(self.number)
             result |= {f"free {x} {name}": free.values[name] for name in question.features}
             if self.people.follows_outcome:
                 held = self._world(theta, {**do, question.outcome: outcome}, uniforms)
@@ -112,7 +114,7 @@ class Simulation:
         record = Record()
         run(
             self.people.scm.program,
-            self._number,
+            self.number,
             record,
             Simulate(self._mechanisms, uniforms),
             Intervene({**theta, **do}),
@@ -128,27 +130,29 @@ class Simulation:
         free = self._thetas(found, "free")
         held = self._thetas(found, "held") if self.people.follows_outcome else free
         weights = np.stack([found[f"weight {x}"].numpy() for x in (0, 1)], axis=1)
-        halves = [slice(0, self._number), *(slice(h * _POINTS, (h + 1) * _POINTS) for h in range(_HALVES))]
-        return np.stack([self._average(free[..., h], held[..., h], weights[..., h]) for h in halves])
+        return self._average(free, held, weights)
 
     def _thetas(self, found: Tensors, world: str) -> np.ndarray:
         """Return P(ŷ) by draw, level read, level that makes the features, and person."""
-        question, scm = self.people.question, self.people.scm
-        shape = found["weight 0"].shape
-        thetas = np.empty((shape[0], 2, 2, shape[1]))
+        features, scm = self.people.question.features, self.people.scm
+        draws, number = found["weight 0"].shape
+        thetas = np.empty((draws, 2, 2, number))
         for xi in (0, 1):
-            values = {name: scm.codec.numbers(name, found[f"{world} {xi} {name}"]) for name in question.features}
-            for xd, level in enumerate(question.levels):
-                thetas[:, xd, xi] = self.people.rates(values, level, tuple(shape))
+            values = {name: scm.codec.numbers(name, found[f"{world} {xi} {name}"]) for name in features}
+            thetas[:, :, xi] = self.people.rates(values, (draws, number)).swapaxes(0, 1)
         return thetas
 
     def _average(self, free: np.ndarray, held: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        shares = weights.sum(axis=-1)
+        """Return the rates of all people, and of each half of them, along a first axis."""
+        free, held, weights = (array.reshape(*array.shape[:-1], _HALVES, -1) for array in (free, held, weights))
+        sums = np.einsum("dabhn,dghn->hdabg", held, weights, optimize=True)
+        shares = weights.sum(axis=-1).transpose(2, 0, 1)
+        sums, shares = (np.concatenate([parts.sum(axis=0)[None], parts]) for parts in (sums, shares))
         if not (shares > 0).all():
             question = self.people.question
-            level = question.levels[int(np.argmin(shares.min(axis=0)))]
-            raise DataError(nobody(question, level))
-        rates = np.empty((len(free), *SHAPE))
-        rates[..., :EVERYBODY] = np.einsum("dabn,dgn->dabg", held, weights) / shares[:, None, None]
-        rates[..., EVERYBODY] = free.mean(axis=-1)
+            raise DataError(nobody(question, question.levels[int(np.argmin(shares.min(axis=(0, 1))))]))
+        means = np.moveaxis(free.mean(axis=-1), -1, 0)
+        rates = np.empty((1 + _HALVES, len(free), *SHAPE))
+        rates[..., :EVERYBODY] = sums / shares[:, :, None, None]
+        rates[..., EVERYBODY] = np.concatenate([means.mean(axis=0)[None], means])
         return rates
