@@ -367,14 +367,14 @@ def test_plain_logistic_regression_is_that_of_scikit_learn():
 
 @pytest.mark.parametrize("method", ["table", "logistic"])
 def test_the_smallest_feasible_bound(method):
-    people = draw_people(800, 6)
+    people = draw_people(400, 6)
     rows, labels = people[FEATURES], people["Y"]
     best = ca.FairClassifier(EXPLAINABLE_GRAPH, "X", "Y", method=method).fit(rows, labels)
     settings = {"min_accuracy": best.accuracy_ - 0.005, "method": method}
     with pytest.raises(ca.error_rates.InfeasibleError, match="smallest feasible bounds are eps_total=") as caught:
         ca.FairClassifier(EXPLAINABLE_GRAPH, "X", "Y", eps_total=0.0, **settings).fit(rows, labels)
     (smallest,) = caught.value.smallest.values()
-    slack = 1e-7 if method == "table" else 1e-3
+    slack = 1e-7 if method == "table" else 3e-3
     enough = ca.FairClassifier(EXPLAINABLE_GRAPH, "X", "Y", eps_total=smallest + slack, **settings).fit(rows, labels)
     assert enough.accuracy_ >= settings["min_accuracy"] - 1e-9
     with pytest.raises(ca.error_rates.InfeasibleError):
@@ -489,3 +489,13 @@ def test_a_frontier_of_nothing():
     people = draw_people(50, 12)
     with pytest.raises(DataError, match="Nothing is bounded"):
         ca.FairClassifier(EXPLAINABLE_GRAPH, "X", "Y").frontier(people[FEATURES], people["Y"], [0.1])
+
+
+def test_the_plot_of_frontiers():
+    table = pd.DataFrame({"eps": [0.0, 0.1], "accuracy": [0.6, 0.8], "direct": [-0.2, 0.1]})
+    ax = ca.plots.plot_frontier({"one": table, "other": table}, y="direct")
+    assert [line.get_ydata().tolist() for line in ax.lines] == [[0.2, 0.1]] * 2
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["one", "other"]
+    assert ca.plots.plot_frontier(table).get_xlabel() == "bound ε"
+    with pytest.raises(DataError, match="A frontier has no column 'acuracy': did you mean 'accuracy'"):
+        ca.plots.plot_frontier(table, y="acuracy")

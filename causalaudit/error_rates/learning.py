@@ -15,7 +15,7 @@ from causalaudit.errors import CausalAuditError
 
 Rule = TableRule | LogisticRule
 _CLOSE = 1e-8  # what a bound may be exceeded by, the tolerance of the linear programs being 1e-10 in each cell
-_HALVINGS = 10
+_HALVINGS = 8
 
 
 @dataclass(frozen=True)

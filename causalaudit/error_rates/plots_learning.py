@@ -46,8 +46,8 @@ def plot_frontier(
             if column not in table.columns:
                 raise DataError(f"A frontier has no column {column!r}: {nearest(column, list(table.columns))}")
         shown = table[[x, y]].assign(**{term: table[term].abs() for term in (x, y) if term in TERMS})
-        style = {"color": _COLOURS[place % len(_COLOURS)], "marker": _MARKS[place % len(_MARKS)], "markersize": 4}
-        ax.plot(shown[x], shown[y], linewidth=1.5, label=name or None, **style)
+        colour, mark = _COLOURS[place % len(_COLOURS)], _MARKS[place % len(_MARKS)]
+        ax.plot(shown[x], shown[y], color=colour, marker=mark, markersize=4, linewidth=1.5, label=name or None)
     ax.set(xlabel=_NAMES.get(x, x), ylabel=_NAMES.get(y, y))
     ax.grid(color="#e5e5e5", linewidth=0.6)
     ax.set_axisbelow(True)
