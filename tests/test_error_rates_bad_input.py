@@ -79,8 +79,8 @@ def test_a_classifier_that_answers_badly(posterior):
         decompose(posterior, lambda people: np.full(len(people), 1.5))
     with pytest.raises(DataError, match=r"returned probabilities, which are those of the label 1, but yhat is 'high'"):
         decompose(posterior, lambda people: np.full(len(people), 0.5), yhat="high")
-    with pytest.raises(DataError, match=r"yhat is 1, but the classifier gives the labels 'high', 'low'"):
-        decompose(posterior, lambda people: np.where(people["X"] == 1, "high", "low"))
+    with pytest.raises(DataError, match=r"yhat is 1, but the classifier gives the labels 'low'"):
+        decompose(posterior, lambda people: np.where(people["X"] > 7, "high", "low"))
     with pytest.raises(DataError, match=r"decision is missing for 2 of 2 people"):
         decompose(posterior, lambda people: np.full(len(people), np.nan))
     fitted = LogisticRegression().fit(PEOPLE[["X", "W"]], PEOPLE["Y"])

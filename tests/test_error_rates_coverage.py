@@ -75,7 +75,7 @@ def covered(tables, truth, ends=("hdi_low", "hdi_high")):
     return ((low - slack <= truth) & (truth <= high + slack)).mean(axis=0)
 
 
-@pytest.mark.parametrize(("population", "draws"), [("exact", 1000), ("simulate", 300)])
+@pytest.mark.parametrize(("population", "draws"), [("exact", 1000), ("simulate", 600)])
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_of_the_population_of_an_scm(name, population, draws):
     case, rng = CASES[name], np.random.default_rng(5)

@@ -26,8 +26,12 @@ from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 import causalaudit as ca
+from causalaudit.error_rates.classifier import rate_of
 from causalaudit.error_rates.conditional import ConditionalDiagram
+from causalaudit.error_rates.frames import People
+from causalaudit.error_rates.question import Question
 from causalaudit.error_rates.refit import refit
+from causalaudit.error_rates.simulated import simulated_rates
 from causalaudit.error_rates.terms import term_values
 from causalaudit.errors import CausalAuditWarning
 
@@ -46,6 +50,11 @@ def xor(n=1000, draws=200, seed=0):
     return posterior_of(free_xor(), people, posterior_xor(rng, people, draws))
 
 
+def question(posterior):
+    rate = rate_of(classifier(GENERIC), 1, FEATURES, posterior.scm.columns, "Y")
+    return Question("X", (0, 1), "Y", 0, rate)
+
+
 def decompose(posterior, population="simulate", theta=GENERIC, **options):
     options = {"features": FEATURES, "progress": False, **options}
     return ca.decompose_error_rates(posterior, classifier(theta), "X", "Y", population=population, **options)
@@ -54,11 +63,16 @@ def decompose(posterior, population="simulate", theta=GENERIC, **options):
 @pytest.mark.parametrize("posterior", [tables(), xor()], ids=["tables", "xor"])
 def test_simulated_people_agree_with_enumeration_draw_by_draw(posterior):
     exact, simulated = decompose(posterior, "exact"), decompose(posterior)
-    gap = term_values(simulated.draws) - term_values(exact.draws)
     error = simulated.monte_carlo["error"].to_numpy()
+    raw, _ = simulated_rates(People(question(posterior), posterior), None, 0, progress=False)
+    gap = term_values(raw) - term_values(exact.draws)
     assert np.allclose(np.sqrt((gap**2).mean(axis=0)), error, rtol=0.25)  # the error is what it is said to be
     assert (simulated.monte_carlo["share"] < 0.1).all()
     assert (np.abs(gap.mean(axis=0)) < 4 * error / np.sqrt(len(gap))).all()
+    moved = term_values(simulated.draws)
+    assert np.allclose(moved.mean(axis=0), term_values(raw).mean(axis=0), atol=1e-12)
+    assert np.allclose(moved.std(axis=0), exact.table["sd"], rtol=0.03)
+    assert np.allclose(moved.reshape(-1, 4, 4)[..., 1:].sum(-1), moved.reshape(-1, 4, 4)[..., 0], atol=1e-12)
     natural = exact.measures["measure"].isin(["nde", "nie"]).to_numpy()
     assert np.allclose(simulated.measures.loc[natural, "mean"], exact.measures.loc[natural, "mean"], atol=2e-3)
 
@@ -73,7 +87,7 @@ def test_the_published_simulation(reference_folder):
         posterior, lambda people: 2 * people.X + 4 * people.W + 4 * people.Z > 0, "X", "Y", y=1, progress=False
     )
     found = result.summary()
-    own = found["sd"] / np.sqrt(200)
+    own = result.monte_carlo.set_index(["decomposition", "term"])["error"].loc[1] / np.sqrt(200)
     for term, name in (("total", "ER"), ("direct", "ERd"), ("indirect", "ERi"), ("spurious", "ERs")):
         value, error = target[name]
         assert abs(found.loc[term, "mean"] - value) < 3 * np.hypot(error, own[term])
@@ -99,7 +113,7 @@ def test_a_linear_mediator_has_closed_forms():
     truth = {(d, i): norm.sf(1 - 0.5 * d - 1.5 * i) for d in (0, 1) for i in (0, 1)}
     parts = [truth[1, 1] - truth[0, 0], truth[1, 0] - truth[0, 0], truth[1, 1] - truth[1, 0], 0.0]
     simulated = ca.decompose_error_rates(posterior, rule, "X", "Y", progress=False)
-    error = simulated.summary()["sd"].to_numpy() / np.sqrt(100)
+    error = simulated.monte_carlo["error"].to_numpy()[:4] / np.sqrt(100)
     assert (np.abs(simulated.summary()["mean"].to_numpy() - parts) < 4 * error + 1e-12).all()
     weighted = ca.decompose_error_rates(posterior, rule, "X", "Y", population="bootstrap", progress=False)
     found = weighted.summary()

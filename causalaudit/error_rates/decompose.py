@@ -1,6 +1,5 @@
 """Why error rates are unequal, from a posterior: direct, indirect and spurious contributions with their uncertainty."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
@@ -11,6 +10,7 @@ from causalaudit.error_rates.bootstrap import bootstrap_rates
 from causalaudit.error_rates.classifier import rate_of
 from causalaudit.error_rates.exact import exact_rates
 from causalaudit.error_rates.frames import People
+from causalaudit.error_rates.monte_carlo import noise_covariance, without_noise
 from causalaudit.error_rates.question import (
     Question,
     compared_levels,
@@ -28,12 +28,11 @@ from causalaudit.error_rates.terms import (
     term_rows,
     term_values,
 )
-from causalaudit.errors import CausalAuditWarning, DataError
+from causalaudit.errors import DataError
 from causalaudit.inference import Posterior
 from causalaudit.scm.columns import check_support
 
 Population = Literal["simulate", "exact", "bootstrap"]
-_GREAT_SHARE = 0.1  # of the variance of the draws, that Monte-Carlo error may have without a warning
 
 
 def decompose_error_rates(
@@ -82,7 +81,8 @@ def decompose_error_rates(
     baseline, contrast
         The levels x0 and x1; default the first and the second.
     population
-        ``"simulate"``: people drawn from the SCM at each draw of the parameters. ``"exact"``: the same without
+        ``"simulate"``: people drawn from the SCM at each draw of the parameters, about as many as the data have (1,024
+        to 32,768); what their number adds to the variance is estimated and taken out. ``"exact"``: the same without
         Monte-Carlo error, where all sites are finite. ``"bootstrap"``: the people of the data with Dirichlet weights,
         the parameters of each draw being refitted (one Newton step) under the same weights.
     draws
@@ -139,7 +139,8 @@ def decompose_error_rates(
     if population == "exact":
         rates = exact_rates(people, draws)
     elif population == "simulate":
-        rates, halves = simulated_rates(people, draws, seed, progress)
+        raw, halves = simulated_rates(people, draws, seed, progress)
+        rates = without_noise(raw, noise_covariance(halves))
     else:
         _check_cells(people)
         rates = bootstrap_rates(people, draws, seed, progress)
@@ -181,15 +182,7 @@ def _check_cells(people: People) -> None:
 def _result(people: People, rates: np.ndarray, halves: np.ndarray | None, settings: dict[str, Any]) -> ErrorRateResult:
     prob, levels = settings["prob"], people.question.levels
     terms = term_values(rates)
-    monte_carlo = None if halves is None else _monte_carlo(terms, term_values(halves))
-    if monte_carlo is not None and people.scm.parameters and (monte_carlo["share"] > _GREAT_SHARE).any():
-        worst = monte_carlo.iloc[int(np.argmax(monte_carlo["share"]))]
-        warnings.warn(
-            f"Monte-Carlo error makes up {worst['share']:.0%} of the variance of the {worst['term']} term in "
-            f"decomposition {worst['decomposition']}: its interval is a little too wide. See result.monte_carlo.",
-            CausalAuditWarning,
-            stacklevel=3,
-        )
+    monte_carlo = None if halves is None else _monte_carlo(term_values(halves))
     return ErrorRateResult(
         table=term_rows().join(summarise(terms, prob)),
         settings={
@@ -206,9 +199,9 @@ def _result(people: People, rates: np.ndarray, halves: np.ndarray | None, settin
     )
 
 
-def _monte_carlo(terms: np.ndarray, halves: np.ndarray) -> pd.DataFrame:
-    """Return the error of a single draw from the difference of its two halves, and its share of the variance."""
+def _monte_carlo(halves: np.ndarray) -> pd.DataFrame:
+    """Return the error of a single draw, from the difference of its two halves, and its share of their variance."""
     error = np.sqrt(((halves[0] - halves[1]) ** 2).mean(axis=0)) / 2
-    variance = terms.var(axis=0)
+    variance = halves.mean(axis=0).var(axis=0)
     share = np.divide(error**2, variance, out=np.zeros_like(error), where=variance > 0)
     return term_rows().assign(error=error, share=np.minimum(share, 1.0))

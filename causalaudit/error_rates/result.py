@@ -104,7 +104,8 @@ class ErrorRateResult(_Answer):
     draws : numpy.ndarray
         The nested rates by draw, xd, xi and x (baseline, contrast, everybody).
     monte_carlo : pandas.DataFrame or None
-        For simulated people: the Monte-Carlo `error` of each term at a single draw, and its `share` of the variance.
+        For simulated people: the Monte-Carlo `error` of each term at a single draw, and its `share` of the variance
+        before it is taken out. The error of a mean is smaller by the square root of the number of draws.
     """
 
     draws: np.ndarray

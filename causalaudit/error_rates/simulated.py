@@ -7,7 +7,9 @@ other noise is spread evenly (a Sobol net with a random digital shift for each d
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+import networkx as nx
 import numpy as np
 import torch
 from scipy.stats import qmc
@@ -98,17 +100,27 @@ class Simulation:
         """Simulate everybody as x0 and as x1: their features, and how much they count as X = x and Y = y."""
         question, result = self.people.question, {}
         outcome = self.people.tensor(question.outcome, question.y, self.number)
+        unchanged: Tensors = {}
         for x, level in enumerate(question.levels):
             do = {question.protected: self.people.tensor(question.protected, level, self.number)}
-            free = self._world(theta, do, uniforms)
+            free = self._world(theta, {**unchanged, **do}, uniforms)
+            unchanged = {name: free.values[name] for name in self._unaffected}
             chance = log_probability(free.laws[question.protected], do[question.protected])
             chance = chance + log_probability(free.laws[question.outcome], outcome)
             result[f"weight {x}"] = chance.exp().expand(self.number)
             result |= {f"free {x} {name}": free.values[name] for name in question.features}
             if self.people.follows_outcome:
-                held = self._world(theta, {**do, question.outcome: outcome}, uniforms)
+                held = self._world(theta, {**unchanged, **do, question.outcome: outcome}, uniforms)
                 result |= {f"held {x} {name}": held.values[name] for name in question.features}
         return result
+
+    @cached_property
+    def _unaffected(self) -> list[str]:
+        """The variables that follow neither from X nor from Y: the same in all worlds."""
+        graph: nx.DiGraph[Any] = self.people.scm.graph
+        set_ones = (self.people.question.protected, self.people.question.outcome)
+        changed = set(set_ones).union(*(nx.descendants(graph, name) for name in set_ones))
+        return [name for name in self.people.scm.variables if name not in changed]
 
     def _world(self, theta: Tensors, do: Tensors, uniforms: Tensors) -> Record:
         record = Record()
