@@ -1,7 +1,13 @@
 """Audit automated decisions for discrimination with causal models written as probabilistic programs."""
 
 from causalaudit.counterfactuals import CounterfactualDraws, counterfactuals
-from causalaudit.error_rates import decompose_error_rates, estimate_error_rates, find_explaining_set
+from causalaudit.error_rates import (
+    FairClassifier,
+    decompose_error_rates,
+    estimate_error_rates,
+    find_explaining_set,
+    select_explainable_features,
+)
 from causalaudit.inference import Posterior, fit
 from causalaudit.scm import SCM, diagram
 from causalaudit.situation_testing import Gower, intersection, multiple_discrimination, situation_testing
@@ -11,6 +17,7 @@ from causalaudit import datasets, models, plots  # isort: skip  (models build on
 __all__ = [
     "SCM",
     "CounterfactualDraws",
+    "FairClassifier",
     "Gower",
     "Posterior",
     "counterfactuals",
@@ -24,6 +31,7 @@ __all__ = [
     "models",
     "multiple_discrimination",
     "plots",
+    "select_explainable_features",
     "situation_testing",
 ]
 __version__ = "0.1.0"

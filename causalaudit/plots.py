@@ -16,6 +16,7 @@ from matplotlib.patches import Patch
 
 from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.error_rates.plots import plot_conditional_diagram, plot_contributions
+from causalaudit.error_rates.plots_learning import plot_frontier
 from causalaudit.errors import DataError, nearest
 from causalaudit.inference import Posterior
 from causalaudit.intervals import hdi
@@ -29,6 +30,7 @@ __all__ = [
     "plot_distributions",
     "plot_effects",
     "plot_forest",
+    "plot_frontier",
     "plot_groups",
     "plot_predictive",
     "plot_worlds",

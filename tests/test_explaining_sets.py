@@ -146,10 +146,14 @@ def test_two_hundred_nodes():
     edges = [pair for pair in itertools.combinations(names, 2) if rng.random() < 0.05]
     graph = ca.diagram(edges, [pair for pair in itertools.combinations(names, 2) if rng.random() < 0.002])
     graph.add_nodes_from(names, latent=False)
-    for outcome in ("V120", "V199"):
-        found = ca.find_explaining_set(graph, [f"V{number}" for number in range(100, 110)], "V100", outcome)
-        path = open_path(graph, [f"V{number}" for number in range(100, 110)], "V100", outcome)
-        assert (found is None) == (path is not None)
+    for protected, outcome, features in (("V100", "V199", range(110, 130)), ("V10", "V190", range(150, 180))):
+        names = [f"V{number}" for number in features]
+        found = ca.find_explaining_set(graph, names, protected, outcome)
+        affected, _ = split_features(graph, names, protected, outcome)
+        assert len(affected) > 3, "a case with nothing to separate would show nothing"
+        assert (found is None) == (outcome == "V190")
+        assert (open_path(graph, names, protected, outcome) is None) == (found is not None)
+        assert found is None or is_explaining_set(graph, names, protected, outcome, found)
 
 
 @pytest.mark.parametrize(
