@@ -2,6 +2,13 @@
 
 from causalaudit.bias_scan import scan_bias
 from causalaudit.counterfactuals import CounterfactualDraws, counterfactuals
+from causalaudit.error_rates import (
+    FairClassifier,
+    decompose_error_rates,
+    estimate_error_rates,
+    find_explaining_set,
+    select_explainable_features,
+)
 from causalaudit.inference import Posterior, fit
 from causalaudit.scm import SCM, diagram
 from causalaudit.situation_testing import Gower, intersection, multiple_discrimination, situation_testing
@@ -11,17 +18,22 @@ from causalaudit import datasets, models, plots  # isort: skip  (models build on
 __all__ = [
     "SCM",
     "CounterfactualDraws",
+    "FairClassifier",
     "Gower",
     "Posterior",
     "counterfactuals",
     "datasets",
+    "decompose_error_rates",
     "diagram",
+    "estimate_error_rates",
+    "find_explaining_set",
     "fit",
     "intersection",
     "models",
     "multiple_discrimination",
     "plots",
     "scan_bias",
+    "select_explainable_features",
     "situation_testing",
 ]
 __version__ = "0.1.0"

@@ -16,7 +16,7 @@ from causalaudit.errors import CausalAuditError, DataError, InterventionError, c
 from causalaudit.inference import Posterior
 from causalaudit.inference.density import Density
 from causalaudit.scm import SCM
-from causalaudit.scm.columns import check_support, check_table
+from causalaudit.scm.columns import check_support, check_table, typed
 from causalaudit.scm.handlers import Tensors
 
 Do = Mapping[str, Any]
@@ -312,17 +312,8 @@ class CounterfactualDraws:
         repeats = len(next(iter(values.values()))) // len(self.factual)
         frame = pd.concat([self.factual] * repeats) if repeats > 1 else self.factual.copy()
         for name, numbers in values.items():
-            frame[name] = self._typed(name, numbers)
+            frame[name] = typed(numbers, self.factual[name].dtype, self.dataset[name].attrs.get("levels"))
         return frame
-
-    def _typed(self, name: str, numbers: np.ndarray) -> Any:
-        dtype = self.factual[name].dtype
-        levels = self.dataset[name].attrs.get("levels")
-        if levels is not None:
-            return pd.array(np.asarray(levels, dtype=object)[numbers.astype(int)], dtype=dtype)
-        if dtype.kind in "iub" and (numbers == np.round(numbers)).all():
-            return numbers.astype(str(dtype).lower())
-        return numbers
 
     def to_inference_data(self) -> az.InferenceData:
         """Return the draws as ArviZ predictions, with one chain, beside the factual values as constant data."""

@@ -16,6 +16,8 @@ from matplotlib.patches import Patch
 
 from causalaudit.bias_scan.plots import plot_calibration, plot_disparity, plot_null
 from causalaudit.counterfactuals import CounterfactualDraws
+from causalaudit.error_rates.plots import plot_conditional_diagram, plot_contributions
+from causalaudit.error_rates.plots_learning import plot_frontier
 from causalaudit.errors import DataError, nearest
 from causalaudit.inference import Posterior
 from causalaudit.intervals import hdi
@@ -24,11 +26,14 @@ from causalaudit.situation_testing.plots import plot_cases, plot_distributions, 
 __all__ = [
     "plot_calibration",
     "plot_cases",
+    "plot_conditional_diagram",
+    "plot_contributions",
     "plot_diagram",
     "plot_disparity",
     "plot_distributions",
     "plot_effects",
     "plot_forest",
+    "plot_frontier",
     "plot_groups",
     "plot_null",
     "plot_predictive",

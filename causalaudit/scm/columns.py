@@ -59,6 +59,15 @@ def check_support(name: str, values: torch.Tensor, law: Distribution) -> None:
         )
 
 
+def typed(numbers: np.ndarray, dtype: Any, levels: Collection[Any] | None) -> Any:
+    """Return codes or numbers as values of a column of a table: levels by name, whole numbers in its own type."""
+    if levels is not None:
+        return pd.array(np.asarray(list(levels), dtype=object)[numbers.astype(int)], dtype=dtype)
+    if dtype.kind in "iub" and (numbers == np.round(numbers)).all():
+        return numbers.astype(str(dtype).lower())
+    return numbers
+
+
 @dataclass(frozen=True)
 class Codec:
     """Translates the columns of variables: levels to codes, numbers to the types a program works on."""

@@ -191,7 +191,7 @@ class Replay(Messenger):
 
 
 class Simulate(Messenger):
-    """Draw new people: fresh noise is made from uniforms and pushed, site by site."""
+    """Draw new people: fresh noise is made from uniforms and pushed, site by site; what is set stays as it is set."""
 
     def __init__(self, mechanisms: Mechanisms, uniforms: Mapping[str, torch.Tensor]) -> None:
         super().__init__()
@@ -199,7 +199,7 @@ class Simulate(Messenger):
         self.values: Tensors = {}
 
     def _pyro_sample(self, message: Message) -> None:
-        if is_person(message) and not site_is_subsample(message):
+        if is_person(message) and not site_is_subsample(message) and not message["infer"].get("_set"):
             name, law = message["name"], law_of(message)
             if not isinstance(law, dist.Delta):
                 noise = self.mechanisms.noises[name].fresh(law, self.uniforms[name])
