@@ -1,5 +1,6 @@
 """Audit automated decisions for discrimination with causal models written as probabilistic programs."""
 
+from causalaudit.bias_scan import scan_bias
 from causalaudit.counterfactuals import CounterfactualDraws, counterfactuals
 from causalaudit.inference import Posterior, fit
 from causalaudit.scm import SCM, diagram
@@ -20,6 +21,7 @@ __all__ = [
     "models",
     "multiple_discrimination",
     "plots",
+    "scan_bias",
     "situation_testing",
 ]
 __version__ = "0.1.0"
