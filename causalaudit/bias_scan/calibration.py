@@ -11,7 +11,7 @@ from causalaudit.bias_scan.strata import Strata
 from causalaudit.errors import CausalAuditWarning
 
 _BINS = 5
-_POOR = 0.1  # a bin's deviation that is called poor, if it is no chance
+_POOR = 0.15  # a bin's deviation that is called poor, if it is no chance
 _ERRORS = 3.0  # standard errors beyond which it is no chance
 _FEW = 30.0  # people that weighted ones must amount to
 _RARE = 20.0  # how much more frequent protected people may be at some covariates than on average
@@ -50,7 +50,7 @@ def calibration_curves(strata: Strata, expected: Expected, protected: np.ndarray
 def _curve(chance: np.ndarray, events: np.ndarray, weight: np.ndarray, squares: np.ndarray) -> pd.DataFrame:
     held = weight > 0
     chance, events, weight, squares = (part[held] for part in (chance, events, weight, squares))
-    distinct, place = np.unique(chance.round(12), return_inverse=True)
+    place = np.unique(chance.round(12), return_inverse=True)[1]
     mass = np.bincount(place, weight)
     middle = (np.cumsum(mass) - mass / 2) / mass.sum()
     bins = np.minimum((middle * _BINS).astype(int), _BINS - 1)[place]
@@ -74,10 +74,9 @@ def _poor(curves: pd.DataFrame) -> list[str]:
     gap = (curves["observed"] - curves["predicted"]).abs()
     worst = curves.assign(gap=gap)[(gap > _POOR) & (gap > _ERRORS * curves["error"])]
     return [
-        f"The {model} model is poorly calibrated: where it says {row.predicted:.2f}, the frequency is {row.observed:.2f} "
-        f"(see result.calibration). Expectations may be wrong; give a more flexible {model} model."
-        for model, rows in worst.groupby("model", sort=False)
-        for row in [rows.loc[rows["gap"].idxmax()]]
+        f"The {row.model} model is poorly calibrated: where it says {row.predicted:.2f}, the frequency is "
+        f"{row.observed:.2f} (see result.calibration). Expectations may be wrong; give a more flexible model."
+        for row in worst.sort_values("gap", ascending=False).drop_duplicates("model").itertuples()
     ]
 
 
@@ -92,8 +91,8 @@ def _thin(question: Question, strata: Strata, expected: Expected) -> list[str]:
         return []
     return [
         f"The overlap is thin: weighted to look like the protected people, the {others.sum():.0f} others amount to "
-        f"{effective:.1f}, and {share:.0%} of the protected people are more than {_RARE:.0f} times as frequent among the "
-        "protected. Expectations there are extrapolated: drop or group covariates."
+        f"{effective:.1f}, and {share:.0%} of the protected people have covariates that are more than {_RARE:.0f} times "
+        "as frequent among the protected as among others. Expectations there are extrapolated: drop or group covariates."
     ]
 
 
@@ -101,9 +100,9 @@ def _separated(question: Question, expected: Expected) -> list[str]:
     said = []
     if expected.separated:
         said.append(
-            f"Separation: {expected.separated} gave probabilities of 0 or 1, or had only one kind of event to learn from. "
-            "They were regularised (half an event added, or kept a millionth away from 0 and 1); give a model with a "
-            "penalty."
+            f"Separation: {expected.separated} gave probabilities of 0 or 1, or had only one kind of event to learn "
+            "from. They were regularised (half an event added, or kept a millionth away from 0 and 1); give a model "
+            "with a penalty."
         )
     inside = question.inside
     ours, others = question.protected & inside, ~question.protected & inside
@@ -118,8 +117,8 @@ def _separated(question: Question, expected: Expected) -> list[str]:
     share = (touched & ours).sum() / ours.sum()
     if share >= _SEPARATED and not expected.separated:
         said.append(
-            f"Separation: the people who are not protected never, or always, have the event at {', '.join(named)}, where "
-            f"{share:.0%} of the protected people are. The default models stay finite by their penalty (L2, C = 1) alone: "
-            "expectations there lean on it. Group these values."
+            f"Separation: the people who are not protected never, or always, have the event at {', '.join(named)}, "
+            f"where {share:.0%} of the protected people are. The default models stay finite by their penalty (L2, C = "
+            "1) alone: expectations there lean on it. Group these values."
         )
     return said

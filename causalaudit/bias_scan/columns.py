@@ -55,8 +55,8 @@ def column(data: pd.DataFrame, name: str, role: str) -> "pd.Series[Any]":
     missing = int(values.isna().sum())
     if missing:
         raise DataError(
-            f"The {role} {name!r} is missing for {missing} of {len(values)} people. Drop or impute them first; they are "
-            "not dropped silently."
+            f"The {role} {name!r} is missing for {missing} of {len(values)} people. Drop or impute them first; they "
+            "are not dropped silently."
         )
     return values
 
@@ -99,8 +99,8 @@ def probability(data: pd.DataFrame, name: str) -> np.ndarray:
     outside = (numbers < 0) | (numbers > 1)
     if outside.any():
         raise DataError(
-            f"The prediction {name!r} must be a probability, but {int(outside.sum())} of {len(numbers)} values are outside "
-            f"[0, 1], such as {numbers[outside][0]:g}. A score must be turned into a probability first."
+            f"The prediction {name!r} must be a probability, but {int(outside.sum())} of {len(numbers)} values are "
+            f"outside [0, 1], such as {numbers[outside][0]:g}. A score must be turned into a probability first."
         )
     return numbers
 
@@ -187,9 +187,9 @@ def check_bins(bins: Bins, features: Sequence[str]) -> None:
 def _announce_cost(name: str, values: int) -> None:
     if values >= _MANY:
         warnings.warn(
-            f"The feature {name!r} has {values} values: each step of the search scores some {3 * values} sets of them, the "
-            f"models get {values - 1} columns, and there are 2^{values} subgroups to find one in by chance. Group its "
-            "values, or give it as a number with bins.",
+            f"The feature {name!r} has {values} values: each step of the search scores some {3 * values} sets of them, "
+            f"the models get {values - 1} columns, and there are 2^{values} subgroups to find one in by chance. Group "
+            "its values, or give it as a number with bins.",
             CausalAuditWarning,
             stacklevel=5,
         )

@@ -97,8 +97,8 @@ def _events(question: Question, worlds: CounterfactualDraws, event: str, ours: n
     if event not in worlds.dataset:
         held = ", ".join(map(repr, worlds.dataset.data_vars))
         raise DataError(
-            f"The counterfactuals do not hold {event!r}, whose counterfactual values are the expectation: they hold {held}. "
-            "Model it as a site of the SCM, or add it to the frame of CounterfactualDraws.from_frame."
+            f"The counterfactuals do not hold {event!r}, whose counterfactual values are the expectation: they hold "
+            f"{held}. Model it as a site of the SCM, or add it to the frame of CounterfactualDraws.from_frame."
         )
     places = worlds.dataset.indexes["individual"].get_indexer(question.index[ours])
     if (places < 0).any():

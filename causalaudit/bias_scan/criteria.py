@@ -109,8 +109,8 @@ def _of_family(criterion: str, prediction: str | None, recommendation: str | Non
     of = "prediction" if prediction is not None else "recommendation"
     if criterion == "sufficiency" and of == "prediction" and given is not None:
         raise DataError(
-            f"given is {given!r}, but sufficiency of predictions is given the prediction, a probability that nobody can "
-            "be filtered on: leave given out, or give a recommendation."
+            f"given is {given!r}, but sufficiency of predictions is given the prediction, a probability that nobody "
+            "can be filtered on: leave given out, or give a recommendation."
         )
     if given not in (None, 0, 1):
         raise DataError(f"given is {given!r}, but must be 0, 1 or None: a value of the conditioning variable.")

@@ -67,9 +67,10 @@ class Disparity:
     def draws(self, masks: Sequence[np.ndarray]) -> np.ndarray | None:
         """Return posterior draws of the disparity of a subgroup in the population; None without a posterior.
 
-        Both sides are uncertain. The expectation varies with the draws of the outcome model; who is in the subgroup, and
-        what happened to them, by Dirichlet weights (the Bayesian bootstrap), with half an event and half a non-event
-        added at the mean expectation: at equal expectations that is the posterior Beta(k + ½, n − k + ½) of the rate.
+        Both sides are uncertain. The expectation varies with the draws of the outcome model; who is in the subgroup,
+        and what happened to them, by Dirichlet weights (the Bayesian bootstrap), with half an event and half a
+        non-event added at the mean expectation: at equal expectations that is the posterior Beta(k + ½, n − k + ½) of
+        the rate.
         """
         if self.chance_draws is None:
             return None

@@ -104,8 +104,9 @@ def _variances(rows: np.ndarray, size: np.ndarray, condition: bool) -> np.ndarra
 class EstimatorModels:
     """Any pair of scikit-learn classifiers; where one is None, the default.
 
-    They see the columns of the default: dummies without the first value and numbers, for the outcome model standardised
-    on the people it is fitted to and followed by the conditioning variable. The outcome model must take `sample_weight`.
+    They see the columns of the default: dummies without the first value and numbers, for the outcome model
+    standardised on the people it is fitted to and followed by the conditioning variable. The outcome model must take
+    `sample_weight`.
     """
 
     propensity: Any = None
@@ -113,10 +114,8 @@ class EstimatorModels:
 
     def expect(self, strata: Strata, protected: np.ndarray) -> Expected:
         parts = [self._expect(strata, one) for one in protected]
-        return Expected(
-            *(np.stack([getattr(part, name) for part in parts]) for name in ("propensity", "chance")),
-            separated=parts[0].separated,
-        )
+        propensity, chance = (np.stack([getattr(part, name) for part in parts]) for name in ("propensity", "chance"))
+        return Expected(propensity, chance, parts[0].separated)
 
     def _expect(self, strata: Strata, protected: np.ndarray) -> Expected:
         status, record = _people(strata, protected)
@@ -133,9 +132,8 @@ class EstimatorModels:
             for name, values in (("the propensity model", chance), ("the outcome model", expected))
             if ((values < SMALLEST) | (values > 1 - SMALLEST)).any()
         ]
-        return Expected(
-            *(np.clip(values, SMALLEST, 1 - SMALLEST) for values in (chance, expected)), separated=" and ".join(said)
-        )
+        chance, expected = (np.clip(values, SMALLEST, 1 - SMALLEST) for values in (chance, expected))
+        return Expected(chance, expected, " and ".join(said))
 
     def status(self, strata: Strata, protected: np.ndarray) -> np.ndarray:
         status, record = _people(strata, protected)
@@ -154,6 +152,7 @@ def _people(strata: Strata, protected: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def standardise(rows: np.ndarray, place: np.ndarray, condition: bool) -> np.ndarray:
+    """Standardise the rows of strata on the people at some of them; a conditioning variable (last) stays as it is."""
     share = np.bincount(place, minlength=len(rows)) / max(len(place), 1)
     spread = np.sqrt(_variances(rows, share[None], condition))[0]
     centre = share @ rows

@@ -4,10 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
-import numpy as np
 from matplotlib.axes import Axes
-
-from causalaudit.errors import DataError
 
 if TYPE_CHECKING:
     from causalaudit.bias_scan.result import BiasScanResult

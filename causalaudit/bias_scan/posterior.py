@@ -40,14 +40,13 @@ def outcome_model(columns: int, gaussian: bool) -> SCM:
 
     def program(n: int) -> None:
         base = pyro.sample("base", dist.Normal(0.0, 5.0))
-        effects = pyro.sample("effects", dist.Normal(torch.zeros(columns), 1.0).to_event(1)) if columns else None
-        spread = pyro.sample("spread", dist.HalfNormal(1.0)) if gaussian else None
+        effects = pyro.sample("effects", dist.Normal(torch.zeros(columns), 1.0).to_event(1))
+        if gaussian:
+            spread = pyro.sample("spread", dist.HalfNormal(1.0))
         with pyro.plate("individuals", n):
             eta = base
             for place in range(columns):
-                x = pyro.sample(f"x{place + 1}", dist.Normal(0.0, 1.0))
-                eta = eta + effects[..., place] * x
-            eta = eta + torch.zeros(n)
+                eta = eta + effects[..., place] * pyro.sample(f"x{place + 1}", dist.Normal(0.0, 1.0))
             pyro.sample("event", dist.Normal(eta, spread) if gaussian else dist.Bernoulli(logits=eta))
 
     return SCM(program, name="outcome model")
@@ -68,6 +67,7 @@ def draw_expectations(
     others = np.flatnonzero(~question.protected & question.inside)
     place = np.searchsorted(strata.kept, strata.stratum_of[strata.record_of[others]])
     rows = standardise(strata.outcome_design, place, strata.condition is not None)
+    rows = rows if rows.shape[1] else np.zeros((len(rows), 1))  # features without a choice of values
     table = pd.DataFrame({f"x{at + 1}": rows[place, at] for at in range(rows.shape[1])}, index=range(len(place)))
     table["event"] = log_odds(question.event[others]) if gaussian else question.event[others]
     posterior = fit(
@@ -75,8 +75,7 @@ def draw_expectations(
         progress=progress,
     )  # fmt: skip
     values = posterior.parameters(draws)
-    eta = values["base"][:, None] + values["effects"] @ rows.T if rows.shape[1] else values["base"][:, None]
-    eta = np.broadcast_to(eta, (draws, len(rows)))
+    eta = values["base"][:, None] + values["effects"] @ rows.T
     chance = np.clip(expit(eta), SMALLEST, 1 - SMALLEST)
     if not gaussian:
         return chance, chance

@@ -80,8 +80,8 @@ class Question:
             Feature(one.name, one.values, one.codes[people], one.kinds, one.kind[people], one.columns)
             for one in self.features
         ]
-        parts = (part[people] for part in (self.protected, self.event, self.condition))
-        return Question(self.criterion, self.positive, self.index[people], *parts, features)
+        ours, event, condition = (part[people] for part in (self.protected, self.event, self.condition))
+        return Question(self.criterion, self.positive, self.index[people], ours, event, condition, features)
 
     def evidence(self, strata: Strata, protected: np.ndarray, chance: np.ndarray) -> Evidence:
         """Return what protected people show against their expectation, turned to the direction looked for.
@@ -186,7 +186,8 @@ def _check_filter(question: Question, name: str) -> None:
     for whom, people in (("protected", question.protected), ("other", ~question.protected)):
         if not (people & inside).any():
             raise DataError(
-                f"Of the {int(people.sum())} {whom} people nobody has {name!r} equal to {given}: the filter leaves no one."
+                f"Of the {int(people.sum())} {whom} people nobody has {name!r} equal to {given}: the filter leaves no "
+                "one. Choose another value of given, or none."
             )
 
 
@@ -194,8 +195,8 @@ def _announce_certainty(chance: np.ndarray) -> None:
     certain = int(((chance < SMALLEST) | (chance > 1 - SMALLEST)).sum())
     if certain:
         warnings.warn(
-            f"{certain} of {len(chance)} predictions are 0 or 1, whose log-odds are infinite: they are taken as {SMALLEST:g} "
-            f"and {1 - SMALLEST:g}, and the answer may hang on that. Smooth the predictions to avoid it.",
+            f"{certain} of {len(chance)} predictions are 0 or 1, whose log-odds are infinite: they are taken as "
+            f"{SMALLEST:g} and {1 - SMALLEST:g}, and the answer may hang on that. Smooth the predictions to avoid it.",
             CausalAuditWarning,
             stacklevel=4,
         )

@@ -52,8 +52,8 @@ def scan_bias(
 
     The event (a prediction, a recommendation or an outcome) of each protected person is compared with its expectation
     given her covariates and the conditioning variable, learnt from people who are not protected, weighted to look like
-    those who are. The subgroup, a set of values for each feature, with the largest log-likelihood ratio of a common shift
-    of the odds is searched for.
+    those who are. The subgroup, a set of values for each feature, with the largest log-likelihood ratio of a common
+    shift of the odds is searched for.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def scan_bias(
     prediction, recommendation
         The column of the predicted probability, or of the recommendation, 0 or 1.
     criterion
-        "separation" (the prediction or recommendation given the outcome), "sufficiency" (the outcome given the prediction
-        or recommendation), or a common name of a scan of Table 1, such as "false positive rate" or "FPR":
+        "separation" (the prediction or recommendation given the outcome), "sufficiency" (the outcome given the
+        prediction or recommendation), or a common name of a scan of Table 1, such as "false positive rate" or "FPR":
         `causalaudit.bias_scan.COMMON_NAMES`.
     given
         The value of the conditioning variable to filter on; None adds it to the outcome model.
@@ -76,14 +76,15 @@ def scan_bias(
     features
         The columns that are scanned and adjusted for; default all others.
     bins
-        How numbers are cut for the scan (they stay numbers in the models): a number of quantile bins, ascending edges, or
-        either by column. Default quartiles for numbers with more than ten values.
+        How numbers are cut for the scan (they stay numbers in the models): a number of quantile bins, ascending edges,
+        or either by column. Default quartiles for numbers with more than ten values.
     penalty
         Subtracted from the score for each value that a subgroup lists; a feature with all its values lists none.
     iterations
         Starts of the coordinate ascent, which is used when there are more than 32,768 subgroups.
     permutations
-        Tables drawn under the null hypothesis, at most; 0 for no p-value. Drawing stops at the tenth that scores as high.
+        Tables drawn under the null hypothesis, at most; 0 for no p-value. Drawing stops at the tenth that scores as
+        high.
     null
         "propensity": statuses are drawn from P̂(A | X, C). "permutation": statuses are permuted, the paper's way, whose
         type-I error grows when A depends on X.
@@ -91,8 +92,8 @@ def scan_bias(
         Scikit-learn classifiers for P(A | X) and for the event; the second must take `sample_weight`. Default: logistic
         regression with an L2 penalty, C = 1.
     counterfactuals
-        Counterfactuals of the protected people with another status: expectations are their counterfactual events, and the
-        scan finds the subgroup with the largest causal disparity. They must hold the column of the event.
+        Counterfactuals of the protected people with another status: expectations are their counterfactual events, and
+        the scan finds the subgroup with the largest causal disparity. They must hold the column of the event.
     draws
         Draws of a Bayesian outcome model (or of the counterfactuals), for the interval of the disparity and the
         stability of the subgroup; 0 for none.
@@ -145,8 +146,8 @@ def scan_bias(
     )
     if counterfactuals is not None and permutations:
         raise DataError(
-            "A counterfactual scan has no models to refit to null draws: leave permutations at 0, and read the disparity's "
-            "interval (draws=, split=)."
+            "A counterfactual scan has no models to refit to null draws: leave permutations at 0, and read the "
+            "disparity's interval (draws=, split=)."
         )
     of = {"prediction": prediction, "recommendation": recommendation}[question.criterion.of]
     event = str(outcome if question.criterion.criterion == "sufficiency" else of)
@@ -196,8 +197,9 @@ def _parts(question: Question, split: float | None, seed: int) -> list[Question]
     for part in parts:
         if any(not (who & part.inside).any() for who in (part.protected, ~part.protected)):
             raise DataError(
-                f"split is {split!r}, which leaves {len(parts[0].index)} people to search and {len(parts[1].index)} others, "
-                "but no protected people, or nobody to compare them with, in one part: give more people, or no split."
+                f"split is {split!r}, which leaves {len(parts[0].index)} people to search and {len(parts[1].index)} "
+                "others, but no protected people, or nobody to compare them with, in one part: give more people, or no "
+                "split."
             )
     return parts
 

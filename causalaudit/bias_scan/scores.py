@@ -2,8 +2,8 @@
 
 Every score is the maximum over t ≥ 0 of a concave function that adds up over people: with t = log q in the Bernoulli
 scan, I·t − log(1 + (eᵗ − 1)Î); with t = μ in the Gaussian one, Δ·t − t²/2. Its values and slopes at a few nodes are
-tabulated for each cell and added up for a subgroup; between nodes it is a cubic, which is exact in the Gaussian scan and
-within 4e-8 for each person in the Bernoulli one. What is reported is computed anew without the table. A negative
+tabulated for each cell and added up for a subgroup; between nodes it is a cubic, which is exact in the Gaussian scan
+and within 4e-8 for each person in the Bernoulli one. What is reported is computed anew without the table. A negative
 deviation is a positive one of the opposite event.
 """
 

@@ -75,8 +75,8 @@ def assess(
 ) -> tuple[float, np.ndarray]:
     """Return the p-value of a score, and the scores of the tables drawn under the null hypothesis.
 
-    Drawing stops at the tenth table that scores as high, the l-th of all: then p = 10 / l, else (1 + g) / (B + 1) with g
-    such tables among all B (Besag and Clifford 1991). `null` "propensity" draws A* from P̂(A | X, C), "permutation"
+    Drawing stops at the tenth table that scores as high, the l-th of all: then p = 10 / l, else (1 + g) / (B + 1) with
+    g such tables among all B (Besag and Clifford 1991). `null` "propensity" draws A* from P̂(A | X, C), "permutation"
     permutes A over everyone (section 2.4 of the paper). Both models are fitted anew to each table.
     """
     protected = strata.protected_counts(question.protected)

@@ -13,8 +13,8 @@ class Strata:
     """A table of people, as counts.
 
     People with the same cell of the scan, covariates and conditioning value are a *stratum*: they share one
-    expectation. Those of a stratum with the same event are a *record*: nothing tells them apart but their status. All are
-    sorted by cell, covariates, condition and event, so that sums over the finer are sums over runs.
+    expectation. Those of a stratum with the same event are a *record*: nothing tells them apart but their status. All
+    are sorted by cell, covariates, condition and event, so that sums over the finer are sums over runs.
 
     Attributes
     ----------
