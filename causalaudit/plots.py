@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from causalaudit.bias_scan.power_plots import plot_power
 from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.errors import DataError, nearest
 from causalaudit.inference import Posterior
@@ -27,6 +28,7 @@ __all__ = [
     "plot_effects",
     "plot_forest",
     "plot_groups",
+    "plot_power",
     "plot_predictive",
     "plot_worlds",
 ]

@@ -102,9 +102,9 @@ def scan_table(customers: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        With the same index, `gender`, `marital_status`, `age_group`, `housing`, `credit_history`, `untrustworthy` (1 for
-        a bad customer), `prediction`, by a logistic regression on age group, housing and credit history alone (L2 with
-        C = 1, as scikit-learn has it), and `recommendation`, 1 for predictions of one half and more.
+        With the same index, `gender`, `marital_status`, `age_group`, `housing`, `credit_history`, `untrustworthy` (1
+        for a bad customer), `prediction`, by a logistic regression on age group, housing and credit history alone (L2
+        with C = 1, as scikit-learn has it), and `recommendation`, 1 for predictions of one half and more.
 
     Examples
     --------

@@ -39,12 +39,12 @@ def test_log_odds_are_those_of_algorithm_1():
 def test_each_value_of_the_other_attributes_has_a_weight_of_its_own():
     table = people(60)
     lifts = []
-    for seed in range(400):
+    pattern = table["sex"] + "-" + table["age"] + "-" + table["priors"].astype(str)
+    for seed in range(150):
         fair = draw_fair_data(table, {"race": "b"}, sigma_true=0.0, seed=seed)
-        pattern = fair.data[fair.features].astype(str).agg("-".join, axis=1)
         lifts.append(pd.Series(logit(fair.true)).groupby(pattern.to_numpy()).first())
     lifts = pd.DataFrame(lifts)
-    assert lifts.std().mean() == pytest.approx(0.2 * 3**0.5, rel=0.05)
+    assert lifts.std().mean() == pytest.approx(0.2 * 3**0.5, rel=0.1)
     one = lifts["f-old-0"] - lifts["m-old-0"]
     assert one.std() == pytest.approx(0.2 * 2**0.5, rel=0.1)
 
@@ -58,10 +58,10 @@ def test_nothing_drawn_depends_on_the_protected_class():
 
 def test_the_protected_class_is_any_value_of_any_attribute():
     table = people(60)
-    drawn = [draw_fair_data(table, seed=seed).protected for seed in range(300)]
+    drawn = [draw_fair_data(table, seed=seed).protected for seed in range(150)]
     counts = pd.Series([next(iter(one.items())) for one in drawn]).value_counts()
     assert len(counts) == 10
-    assert counts.between(12, 52).all()  # Binomial(300, 0.1), 0.001 beyond on each side
+    assert counts.between(4, 28).all()  # Binomial(150, 0.1), 0.001 beyond on each side
 
 
 def test_the_subgroup_takes_some_values_of_some_attributes():
@@ -73,7 +73,9 @@ def test_the_subgroup_takes_some_values_of_some_attributes():
         assert fair.members(fair.subgroup).any()
         assert not fair.members(fair.subgroup)[table["sex"] == "m"].any()
     assert draw_fair_data(table, {"sex": "f"}, p_bias=1.0).subgroup == {}
-    included = [len(draw_fair_data(table, {"sex": "f"}, 1, seed=seed).subgroup.get("race", "abc")) for seed in range(50)]
+    included = [
+        len(draw_fair_data(table, {"sex": "f"}, 1, seed=seed).subgroup.get("race", "abc")) for seed in range(50)
+    ]
     assert set(included) == {1, 2, 3}
 
 

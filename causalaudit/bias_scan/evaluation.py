@@ -1,7 +1,7 @@
 """How well scans find a bias that is known to be there: the evaluation of section 3 of the paper."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from causalaudit.bias_scan.semisynthetic import (
 )
 from causalaudit.errors import CausalAuditWarning, DataError, check_count, nearest
 from causalaudit.progress import parallel
+from causalaudit.randomness import spawn
 
 Detector = Callable[[SemiSyntheticData], np.ndarray]
 
@@ -47,7 +48,7 @@ class PowerResult:
     Attributes
     ----------
     table : pandas.DataFrame
-        A row for each data set, experiment and detector: `dataset`, the experiment's settings, `detector` and
+        A row for each data set, experiment and detector: the experiment's settings, `dataset`, `detector` and
         `accuracy`, the Jaccard similarity of the people found and those treated otherwise (equation 3).
     settings : dict
         What was asked for.
@@ -72,9 +73,7 @@ class PowerResult:
         accuracy = self.table.groupby(by, sort=False)["accuracy"]
         rows = accuracy.agg(accuracy="mean", standard_error="sem").reset_index()
         reach = norm.ppf(1 - self.settings["alpha"] / 2) * rows["standard_error"]
-        return rows.assign(
-            ci_low=(rows["accuracy"] - reach).clip(0, 1), ci_high=(rows["accuracy"] + reach).clip(0, 1)
-        )
+        return rows.assign(ci_low=(rows["accuracy"] - reach).clip(0, 1), ci_high=(rows["accuracy"] + reach).clip(0, 1))
 
     def plot(self, against: str = "mu_sep", ax: Axes | None = None, **fixed: float) -> Axes:
         """Draw accuracy against a setting of the experiments; see `causalaudit.plots.plot_power`."""
@@ -99,20 +98,28 @@ def experiments(full: bool = False) -> pd.DataFrame:
     --------
     >>> from causalaudit.bias_scan.evaluation import experiments
     >>> len(experiments()), len(experiments(full=True))
-    (6, 80)
+    (6, 77)
     """
-    few = [{}, *({"mu_sep": m} for m in (0.25, 0.5)), *({"mu_suf": m} for m in (0.25, 0.5)), {"delta": 0.25}]
+    few: list[dict[str, Any]] = [
+        {},
+        *({"mu_sep": m} for m in (0.25, 0.5)),
+        *({"mu_suf": m} for m in (0.25, 0.5)),
+        {"delta": 0.25},
+    ]
     rows = _figures() if full else few
-    defaults = {**dict.fromkeys(_SIGNALS, 0.0), "n_bias": 2, "p_bias": 0.5}
-    return pd.DataFrame([defaults | row for row in rows]).drop_duplicates(ignore_index=True)
+    defaults: dict[str, Any] = {**dict.fromkeys(_SIGNALS, 0.0), "n_bias": 2, "p_bias": 0.5}
+    return pd.DataFrame([{**defaults, **row} for row in rows]).drop_duplicates(ignore_index=True)
 
 
 def _figures() -> list[dict[str, Any]]:
     steps = np.round(np.arange(1, 11) * 0.05, 2).tolist()
     shifts = [*(-step for step in reversed(steps)), 0.0, *steps]
-    signals = [{}, *({"mu_sep": step} for step in steps), *({"mu_suf": step} for step in steps)]
-    sizes = [*({"n_bias": n} for n in (1, 2, 3, 4)), *({"p_bias": round(p / 10, 1)} for p in range(1, 11))]
-    biases = [{"mu_sep": 0.5}, {"mu_suf": 0.5}, {"delta": 0.25}]
+    signals: list[dict[str, Any]] = [{}, *({"mu_sep": step} for step in steps), *({"mu_suf": step} for step in steps)]
+    sizes: list[dict[str, Any]] = [
+        *({"n_bias": n} for n in (1, 2, 3, 4)),
+        *({"p_bias": round(p / 10, 1)} for p in range(1, 11)),
+    ]
+    biases: list[dict[str, Any]] = [{"mu_sep": 0.5}, {"mu_suf": 0.5}, {"delta": 0.25}]
     return [*signals, *({"delta": shift} for shift in shifts), *(bias | size for bias in biases for size in sizes)]
 
 
@@ -139,7 +146,7 @@ def evaluate_power(
     datasets
         How many data sets to draw for each experiment; default 10, or the paper's 100 if `full`.
     full
-        All points of the paper's figures, 80 experiments: on its data 32,000 scans.
+        All points of the paper's figures, 77 experiments of 100 data sets and 30,800 scans.
     detectors
         What to evaluate beside the four scans, by name: functions of a `SemiSyntheticData` that return whom they
         found, a boolean for each person.
@@ -218,12 +225,17 @@ def _evaluate(
     seed: int,
 ) -> pd.DataFrame:
     """Return the accuracy of all detectors in all experiments on one data set."""
-    own = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+    own = int(spawn(seed, "evaluation", number).generate_state(1)[0])
+    fair: dict[tuple[Any, ...], SemiSyntheticData] = {}
     rows: list[dict[str, Any]] = []
-    for setting in grid.to_dict("records"):
-        process = {str(name): value for name, value in setting.items() if name in _PROCESS}
-        signal = {str(name): value for name, value in setting.items() if name in _SIGNALS}
-        dataset = inject(draw_fair_data(covariates, protected, seed=own, **process), seed=own, **signal)
+    for experiment in grid.to_dict("records"):
+        setting: dict[str, Any] = {str(name): value for name, value in experiment.items()}
+        process = {name: value for name, value in setting.items() if name in _PROCESS}
+        signal = {name: value for name, value in setting.items() if name in _SIGNALS}
+        key = tuple(process.values())
+        if key not in fair:
+            fair[key] = draw_fair_data(covariates, protected, seed=own, **process)
+        dataset = inject(fair[key], seed=own, **signal)
         for name, detect in detectors.items():
-            rows.append({"dataset": number, **setting, "detector": name, "accuracy": dataset.accuracy(detect(dataset))})
+            rows.append({**setting, "dataset": number, "detector": name, "accuracy": dataset.accuracy(detect(dataset))})
     return pd.DataFrame(rows)

@@ -51,8 +51,8 @@ def plot_power(power: "PowerResult", against: str = "mu_sep", ax: Axes | None = 
     >>> rows = [(d, m, "a scan", m) for d in (0, 1) for m in (0.0, 0.5)]
     >>> table = pd.DataFrame(rows, columns=["dataset", "mu_sep", "detector", "accuracy"])
     >>> power = PowerResult(table, {"datasets": 2, "alpha": 0.05})
-    >>> plot_power(power, "mu_sep").get_ylim()
-    (0.0, 1.05)
+    >>> plot_power(power, "mu_sep").get_ylabel()
+    'accuracy (Jaccard), 95% band'
     """
     rows = _chosen(power, against, fixed)
     ax = plt.gca() if ax is None else ax
@@ -77,7 +77,7 @@ def _chosen(power: "PowerResult", against: str, fixed: dict[str, float]) -> "pd.
             known = ", ".join(name for name in _DEFAULTS if name in rows)
             raise DataError(f"{name!r} is no setting of these experiments: {known}.")
     for name, default in _DEFAULTS.items():
-        if name in rows and name != against and (name in fixed or rows[name].nunique() > 1):
+        if name in rows and name != against and (name in fixed or len(rows[name].unique()) > 1):
             rows = rows[rows[name] == fixed.get(name, default)]
     if rows.empty:
         raise DataError(f"No experiment has {fixed or 'the default values'} beside {against!r}: give the values.")

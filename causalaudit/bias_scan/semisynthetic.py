@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from causalaudit.bias_scan.columns import protected_people
 from causalaudit.errors import DataError
 from causalaudit.randomness import generator
 
@@ -114,6 +115,7 @@ def draw_fair_data(
     _check_covariates(covariates, n_bias, p_bias)
     rng = generator(seed, "semi-synthetic data")
     protected = _draw_protected(covariates, rng) if protected is None else dict(protected)
+    protected_people(covariates, protected)
     dummies = pd.get_dummies(covariates.drop(columns=list(protected)).astype("category"), dtype=float)
     log_odds = dummies.to_numpy() @ rng.normal(0, 0.2, dummies.shape[1]) + rng.normal(0, sigma_true, len(covariates))
     true, predicted = expit(log_odds), expit(log_odds + rng.normal(0, sigma_predict, len(covariates)))
