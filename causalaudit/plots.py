@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from causalaudit.bias_scan.plots import plot_calibration, plot_disparity, plot_null
 from causalaudit.bias_scan.power_plots import plot_power
 from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.errors import DataError, nearest
@@ -22,12 +23,15 @@ from causalaudit.intervals import hdi
 from causalaudit.situation_testing.plots import plot_cases, plot_distributions, plot_forest, plot_groups
 
 __all__ = [
+    "plot_calibration",
     "plot_cases",
     "plot_diagram",
+    "plot_disparity",
     "plot_distributions",
     "plot_effects",
     "plot_forest",
     "plot_groups",
+    "plot_null",
     "plot_power",
     "plot_predictive",
     "plot_worlds",

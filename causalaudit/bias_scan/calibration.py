@@ -91,8 +91,9 @@ def _thin(question: Question, strata: Strata, expected: Expected) -> list[str]:
         return []
     return [
         f"The overlap is thin: weighted to look like the protected people, the {others.sum():.0f} others amount to "
-        f"{effective:.1f}, and {share:.0%} of the protected people have covariates that are more than {_RARE:.0f} times "
-        "as frequent among the protected as among others. Expectations there are extrapolated: drop or group covariates."
+        f"{effective:.1f}, and {share:.0%} of the protected people have covariates that are more than {_RARE:.0f} "
+        "times as frequent among the protected as among others. Expectations there are extrapolated: drop or group "
+        "covariates."
     ]
 
 
