@@ -1,7 +1,7 @@
 """One way to do long work: in parallel if the user says so, with a progress bar if it takes a while."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed
@@ -15,7 +15,7 @@ _PATIENCE = 2.0  # seconds of work before a bar appears
 
 def parallel(
     function: Callable[[Task], Result], tasks: Sequence[Task], description: str, progress: bool = True
-) -> Iterator[Result]:
+) -> Generator[Result]:
     """Yield ``function(task)`` for each task, in order, as soon as it is there.
 
     `joblib.parallel_config` decides on workers; by default there is one. Interrupting keeps what was

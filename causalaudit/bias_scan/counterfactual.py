@@ -1,5 +1,6 @@
 """Expectations from counterfactual draws: what would have happened to the protected people themselves."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,16 @@ class CounterfactualExpectation:
     mean: np.ndarray
     scan_draws: np.ndarray
     mean_draws: np.ndarray
+
+
+def check_worlds(worlds: CounterfactualDraws, protected: Mapping[str, Any]) -> None:
+    """Refuse counterfactuals in which the protected people are protected still."""
+    for column, level in protected.items():
+        if column in worlds.do and np.ndim(worlds.do[column]) == 0 and worlds.do[column] == level:
+            raise DataError(
+                f"The counterfactuals set {column!r} to {level!r} itself: they must be of the protected people with "
+                "another level."
+            )
 
 
 def counterfactual_expectation(

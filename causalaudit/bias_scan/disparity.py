@@ -54,7 +54,7 @@ class Disparity:
         row["disparity"] = row["observed"] - row["expected"]
         draws = self.draws(masks)
         if draws is not None:
-            row["disparity"] = float(draws.mean())
+            row["disparity_mean"] = float(draws.mean())
             row["disparity_low"], row["disparity_high"] = hdi(draws, self.prob) if number else (np.nan, np.nan)
         return row
 

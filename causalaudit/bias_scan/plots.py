@@ -38,17 +38,19 @@ def plot_disparity(results: "BiasScanResult | Mapping[str, BiasScanResult]", ax:
     3
     """
     named = dict(results) if isinstance(results, Mapping) else {"": results}
-    rows = pd.concat([_labelled(name, result, several=len(named) > 1) for name, result in named.items()])
+    parts = [_labelled(name, result, several=len(named) > 1) for name, result in named.items()]
+    rows = pd.concat(parts, ignore_index=True)
     ax = plt.gca() if ax is None else ax
     places = np.arange(len(rows))
     ax.axvline(0, color=_OTHERS, linewidth=0.8, linestyle=":")
     if "disparity_low" in rows:
-        ends = rows["disparity_low"].to_numpy(float), rows["disparity_high"].to_numpy(float)
-        kinds = rows["interval"].dropna().unique()
-        ax.hlines(places, *ends, color=_OURS, linewidth=1.6, label=_wrapped("; ".join(kinds)))
+        for kind, style in zip(rows["interval"].dropna().unique(), ("-", "--", ":"), strict=False):
+            own = (rows["interval"] == kind).to_numpy()
+            ends = rows.loc[own, ["disparity_low", "disparity_high"]].to_numpy(float).T
+            ax.hlines(places[own], *ends, color=_OURS, linewidth=1.6, linestyle=style, label=_wrapped(kind))
     ax.plot(rows["disparity"], places, "o", color=_OURS, markeredgecolor="white", markersize=6.5, label="disparity")
     ax.set_yticks(places, rows["label"])
-    ax.set(ylim=(len(rows) - 0.4, -0.6), xlabel="observed − expected, among the protected people of the subgroup")
+    ax.set(ylim=(len(rows) - 0.4, -0.6), xlabel="disparity: observed − expected")
     if "disparity_low" in rows:
         ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     if not len(rows):

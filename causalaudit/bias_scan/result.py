@@ -28,11 +28,11 @@ class BiasScanResult(AuditResult):
     ----------
     table : pandas.DataFrame
         A row for each of the best subgroups: `rank, subgroup, score, llr, parameter, metric, observed, n, comparison,
-        n_comparison, expected, disparity` and, with draws, `disparity_low, disparity_high, interval`. `observed` and
-        `comparison` are the mean event of the protected people of the subgroup and of everyone else with the same
-        values, `n` and `n_comparison` their numbers (Table 3 of the paper); `expected` is what the models expect of the
-        protected people, `disparity` the difference `observed − expected`. With `split`, these are of the people who
-        were not searched.
+        n_comparison, expected, disparity` and, with draws, `disparity_mean, disparity_low, disparity_high, interval`.
+        `observed` and `comparison` are the mean event of the protected people of the subgroup and of everyone else with
+        the same values, `n` and `n_comparison` their numbers (Table 3 of the paper); `expected` is what the models
+        expect of the protected people, `disparity` the difference `observed − expected`. With `split`, these are of the
+        people who were not searched.
     p_value : float or None
         Of the best subgroup, the search included; None without null draws.
     certified : bool
@@ -138,8 +138,9 @@ class BiasScanResult(AuditResult):
         Returns
         -------
         pandas.Series
-            `metric, observed, n, comparison, n_comparison, expected, disparity` and, with draws, `disparity_low,
-            disparity_high, interval`. The interval is honest if the subgroup was chosen without looking at these data.
+            `metric, observed, n, comparison, n_comparison, expected, disparity` and, with draws, `disparity_mean,
+            disparity_low, disparity_high, interval`. The interval is honest if the subgroup was chosen without
+            looking at these data.
         """
         row = self.disparities.row(self.question.masks(subgroup))
         if "disparity_low" in row:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from causalaudit.bias_scan.calibration import calibration_curves, warn_of_models
 from causalaudit.bias_scan.columns import Bins
+from causalaudit.bias_scan.counterfactual import check_worlds
 from causalaudit.bias_scan.disparity import Disparity
 from causalaudit.bias_scan.expectations import EstimatorModels, LogisticModels, Models
 from causalaudit.bias_scan.posterior import inclusion
@@ -144,6 +145,8 @@ def scan_bias(
     models: Models = (
         LogisticModels() if propensity is None and expectation is None else EstimatorModels(propensity, expectation)
     )
+    if counterfactuals is not None:
+        check_worlds(counterfactuals, protected)
     if counterfactuals is not None and permutations:
         raise DataError(
             "A counterfactual scan has no models to refit to null draws: leave permutations at 0, and read the "
@@ -231,6 +234,7 @@ def _table(
         rows.append(row)
     columns = [
         "rank", "subgroup", "score", "llr", "parameter", "metric", "observed", "n", "comparison", "n_comparison",
-        "expected", "disparity", *(["disparity_low", "disparity_high", "interval"] if interval is not None else []),
+        "expected", "disparity", 
+        *(["disparity_mean", "disparity_low", "disparity_high", "interval"] if interval is not None else []),
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)

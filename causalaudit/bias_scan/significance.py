@@ -1,5 +1,6 @@
 """Whether a score is more than chance: tables drawn under the null hypothesis, scanned with the same effort."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -81,17 +82,25 @@ def assess(
     """
     protected = strata.protected_counts(question.protected)
     status = models.status(strata, protected) if null == "propensity" else None
-    tables = 1 if isinstance(models, EstimatorModels) else int(np.clip(_NUMBERS // len(strata.count), 1, _TABLES))
+    slow = isinstance(models, EstimatorModels) or not search.exhaustive
+    tables = 1 if slow else min(permutations, int(np.clip(_NUMBERS // len(strata.count), 1, _TABLES)))
     law = Null(question, strata, models, search, status, tables, seed)
     tasks = range(-(-permutations // tables))
+    found = parallel(law.scores, tasks, "scanning tables drawn under the null hypothesis", progress)
     scores = np.empty(0)
-    for found in parallel(law.scores, tasks, "scanning tables drawn under the null hypothesis", progress):
-        scores = np.concatenate([scores, found])[:permutations]
+    for part in found:
+        scores = np.concatenate([scores, part])[:permutations]
         as_high = np.flatnonzero(scores >= score - _SAME)
         if len(as_high) >= _EXCEEDANCES:
-            last = int(as_high[_EXCEEDANCES - 1]) + 1
-            return _EXCEEDANCES / last, scores[:last]
-    return (1 + len(as_high)) / (1 + permutations), scores
+            break
+    with warnings.catch_warnings():
+        # joblib says that some of its workers' results go unused: that is what stopping early means.
+        warnings.simplefilter("ignore")
+        found.close()
+    if len(as_high) < _EXCEEDANCES:
+        return (1 + len(as_high)) / (1 + permutations), scores
+    last = int(as_high[_EXCEEDANCES - 1]) + 1
+    return _EXCEEDANCES / last, scores[:last]
 
 
 def bonferroni(results: "Sequence[BiasScanResult]", alpha: float | None = None) -> pd.DataFrame:
