@@ -25,8 +25,8 @@ class CounterfactualExpectation:
     Attributes
     ----------
     scan, mean : numpy.ndarray
-        Kept strata: what the scan compares with (rates with half an event and half a non-event added; probabilities
-        averaged as log-odds), and the plain mean of the counterfactual events.
+        Kept strata: what the scan compares with (rates, of which 0 and 1 are moved by half an event; probabilities averaged
+        as log-odds), and the plain mean of the counterfactual events.
     scan_draws, mean_draws : numpy.ndarray
         The same for each draw: draws × kept strata.
     """
@@ -72,16 +72,16 @@ def counterfactual_expectation(
         sums = np.stack([np.bincount(group.of_person, row, len(size)) for row in events])
         return (sums / size)[:, group.of_stratum]
 
-    def smoothed(events: np.ndarray, times: int) -> np.ndarray:
-        sums = np.stack([np.bincount(group.of_person, row, len(size)) for row in events])
-        return ((sums * times + 0.5) / (size * times + 1))[:, group.of_stratum]
+    def rates(events: np.ndarray, times: int) -> np.ndarray:
+        least = (0.5 / (size * times + 1))[group.of_stratum]
+        return np.clip(means(events), least, 1 - least)
 
     average = values.mean(axis=0)[None]
     if question.criterion.gaussian:
         scan = expit(means(log_odds(values).mean(axis=0)[None]))
         scan_draws = expit(means(log_odds(values[kept])))
     else:
-        scan, scan_draws = smoothed(average, len(values)), smoothed(values[kept], 1)
+        scan, scan_draws = rates(average, len(values)), rates(values[kept], 1)
     return CounterfactualExpectation(scan[0], means(average)[0], scan_draws, means(values[kept]))
 
 

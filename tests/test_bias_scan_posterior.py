@@ -1,0 +1,216 @@
+"""The Bayesian outcome model, the disparity's interval, splits, and scans of counterfactuals."""
+
+import numpy as np
+import pandas as pd
+import pyro
+import pyro.distributions as dist
+import pytest
+from bias_scan_people import biased, fair, people_of
+from scipy import stats
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+import causalaudit as ca
+from causalaudit.bias_scan.posterior import draw_expectations
+from causalaudit.bias_scan.question import ask
+
+FEATURES = ["x1", "x2"]
+PROTECTED = {"group": "b"}
+
+
+def asked(people, **scan):
+    options = {"prediction": None, "recommendation": None, "criterion": "separation", "given": None} | scan
+    return ask(people, PROTECTED, "y", direction="positive", features=FEATURES, bins=None, **options)
+
+
+def test_the_posterior_surrounds_the_penalised_fit():
+    """The prior of the effects is the penalty: the mean is near the unweighted fit, the spread near its error."""
+    people = fair(3000, seed=0)
+    question = asked(people, recommendation="flagged")
+    strata = question.strata()
+    scan, mean = draw_expectations(question, strata, 800, 0, progress=False)
+    assert scan is mean
+    rest = people[people.group != "b"]
+    dummies = pd.get_dummies(rest[FEATURES], drop_first=True).astype(float)
+    scaled = (dummies - dummies.mean()) / dummies.std(ddof=0)
+    model = LogisticRegression(tol=1e-10, max_iter=10_000).fit(scaled.assign(y=rest.y).to_numpy(), rest.flagged)
+    design = (strata.outcome_design[:, :-1] - dummies.mean().to_numpy()) / dummies.std(ddof=0).to_numpy()
+    expected = model.predict_proba(np.column_stack([design, strata.condition]))[:, 1]
+    error = mean.std(axis=0)
+    assert (np.abs(mean.mean(axis=0) - expected) < 0.25 * error).all()
+    assert (error < 0.05).all()
+
+
+def test_expected_probabilities_are_means_of_probabilities():
+    """The scan compares log-odds; the mean of a probability is that of the normal law of its log-odds."""
+    people = fair(2000, seed=1)
+    question = asked(people, prediction="p")
+    strata = question.strata()
+    scan, mean = draw_expectations(question, strata, 200, 0, progress=False)
+    rest = people[people.group != "b"]
+    for code, letter in enumerate("ab"):
+        for y in (0, 1):
+            inside = (strata.cells[strata.cell, 0] == code) & (strata.condition_value == y)
+            own = rest[(rest.x1 == letter) & (rest.y == y)]
+            weight = strata.by_stratum(strata.count - strata.protected_counts(question.protected))[inside]
+            assert own.p.mean() == pytest.approx(np.average(mean.mean(axis=0)[inside], weights=weight), abs=0.02)
+    # Averaging over the noise draws probabilities towards one half.
+    assert (np.abs(mean - 0.5) <= np.abs(scan - 0.5) + 1e-12).all()
+
+
+def test_the_disparity_is_uncertain_on_both_sides():
+    """With one expectation for all, the observed side is the posterior Beta(k + ½, n − k + ½) of the rate."""
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"group": np.repeat(["b", "w"], [40, 20_000]), "one": "same"})
+    people["y"] = 0
+    people["flagged"] = np.concatenate([np.arange(40) < 12, rng.random(20_000) < 0.2]).astype(int)
+    result = ca.scan_bias(
+        people, PROTECTED, "y", recommendation="flagged", given=0, features=["one"], draws=4000, prob=0.9
+    )
+    drawn = result.to_inference_data()["posterior"]["disparity"].to_numpy().ravel()
+    rate = people.flagged[40:].mean()
+    law = stats.beta(12.5, 28.5)
+    assert drawn.mean() == pytest.approx(law.mean() - rate, abs=0.005)
+    assert drawn.std() == pytest.approx(law.std(), rel=0.05)
+    for share in (0.05, 0.5, 0.95):
+        assert np.quantile(drawn, share) == pytest.approx(law.ppf(share) - rate, abs=0.012)
+    row = result.table.iloc[0]
+    assert row["disparity_low"] < row["disparity_mean"] < row["disparity_high"]
+    assert row["disparity"] == pytest.approx(row["observed"] - row["expected"])
+    few = people.drop(index=range(100, 20_000))
+    wide = ca.scan_bias(few, PROTECTED, "y", recommendation="flagged", given=0, features=["one"], draws=400).table.iloc[
+        0
+    ]
+    assert wide["disparity_high"] - wide["disparity_low"] > 1.3 * (row["disparity_high"] - row["disparity_low"])
+
+
+def test_intervals_are_labelled():
+    people = biased(1500, seed=0)
+    scan = {"recommendation": "flagged", "features": FEATURES, "draws": 100}
+    searched = ca.scan_bias(people, PROTECTED, "y", **scan)
+    assert searched.table["interval"].tolist() == ["90% credible, not corrected for the search"]
+    honest = ca.scan_bias(people, PROTECTED, "y", split=0.5, **scan)
+    assert honest.table["interval"].tolist() == ["90% credible, on people who were not searched"]
+    named = searched.disparity({"x1": ["a"]})
+    assert named["interval"] == "90% credible, in a subgroup that was named beforehand"
+    assert "not corrected for the search" in searched.plot().get_legend().get_texts()[0].get_text()
+    assert "interval" not in ca.scan_bias(people, PROTECTED, "y", **scan | {"draws": 0}).table
+
+
+def test_a_split_searches_some_and_measures_the_others():
+    people = biased(2000, seed=1)
+    scan = {"recommendation": "flagged", "features": FEATURES, "given": 0}
+    result = ca.scan_bias(people, PROTECTED, "y", split=0.3, **scan)
+    measured = result.disparities.question.index
+    searched = people.drop(index=measured)
+    assert len(searched) == pytest.approx(600, abs=2)
+    shares = [(part.group == "b").mean() for part in (searched, people.loc[measured])]
+    assert shares[0] == pytest.approx(shares[1], abs=0.003)
+    # The search saw the others only: it is the scan of them alone.
+    alone = ca.scan_bias(searched, PROTECTED, "y", **scan)
+    assert (result.score, result.subgroup) == (pytest.approx(alone.score), alone.subgroup)
+    same = people.loc[measured][lambda part: (part.x1 == "a") & (part.y == 0)]
+    assert result.subgroup == {"x1": ["a"]}
+    assert result.n == (same.group == "b").sum()
+    assert result.observed == pytest.approx(same.flagged[same.group == "b"].mean())
+    other = ca.scan_bias(people, PROTECTED, "y", split=0.3, seed=1, **scan)
+    assert set(other.disparities.question.index) != set(measured)
+
+
+def test_inclusion_is_the_share_of_draws():
+    people = biased(2500, seed=2, effect=2.0)
+    scan = {"recommendation": "flagged", "features": FEATURES}
+    result = ca.scan_bias(people, PROTECTED, "y", draws=60, **scan)
+    shares = result.inclusion.set_index(["feature", "value"])["share"]
+    assert list(shares.index) == [("x1", "a"), ("x1", "b"), ("x2", "a"), ("x2", "b"), ("x2", "c")]
+    assert shares["x1", "a"] == 1.0
+    assert shares["x1", "b"] < 0.2
+    assert shares.between(0, 1).all()
+    nothing = ca.scan_bias(people, PROTECTED, "y", draws=20, direction="negative", penalty=1000.0, **scan)
+    assert nothing.inclusion["share"].sum() == 0
+    assert nothing.to_inference_data()["constant_data"].sizes["rank"] == 0
+
+
+def known_counterfactuals(people):
+    """What the same people would have been flagged, with the same chance, had they been of the other group."""
+    rng = np.random.default_rng(5)
+    chance = expit(people["eta"])
+    without = expit(people["eta"] - 1.5 * ((people.group == "b") & (people.x1 == "a")))
+    flips = rng.random(len(people)) < without / chance
+    return people.assign(flagged=people.flagged * flips).drop(columns="eta")
+
+
+def test_a_counterfactual_scan_finds_the_causal_disparity():
+    people = people_of(4000, seed=3, effect=1.5)
+    worlds = ca.CounterfactualDraws.from_frame(known_counterfactuals(people), do={"group": "w"})
+    scan = {"recommendation": "flagged", "features": FEATURES, "counterfactuals": worlds}
+    result = ca.scan_bias(people, PROTECTED, "y", draws=1, **scan)
+    assert result.subgroup == {"x1": ["a"]}
+    ours = people[(people.group == "b") & (people.x1 == "a")]
+    expected = worlds.factual.loc[ours.index, "flagged"].mean()
+    assert result.table["expected"].iloc[0] == pytest.approx(expected)
+    assert result.table["disparity"].iloc[0] == pytest.approx(ours.flagged.mean() - expected)
+    assert result.title.startswith("Counterfactual bias scan")
+    assert result.calibration.empty
+    # Nothing would have been different: nothing is found.
+    same = ca.CounterfactualDraws.from_frame(people[["flagged"]], do={"group": "w"})
+    nothing = ca.scan_bias(people, PROTECTED, "y", **scan | {"counterfactuals": same})
+    assert nothing.subgroup is None
+    named = nothing.disparity({})
+    assert named["disparity"] == pytest.approx(0)
+    # In the other direction nobody is favoured.
+    assert ca.scan_bias(people, PROTECTED, "y", direction="negative", **scan).subgroup is None
+
+
+def test_a_counterfactual_scan_of_probabilities_and_other_events():
+    people = people_of(2000, seed=4, effect=1.5).assign(group=lambda part: part.group)
+    hit = (people.group == "b") & (people.x1 == "a")
+    p = expit(np.log(people.p / (1 - people.p)) - 1.0 * hit)
+    worlds = ca.CounterfactualDraws.from_frame(people.assign(p=p), do={"group": "w"})
+    scan = {"prediction": "p", "features": FEATURES, "counterfactuals": worlds}
+    result = ca.scan_bias(people, PROTECTED, "y", penalty=0.1, **scan)
+    assert result.subgroup == {"x1": ["a"]}
+    assert result.parameter == pytest.approx(1.0)
+    assert result.llr == pytest.approx(hit.sum() / 2)
+    flipped = ca.CounterfactualDraws.from_frame(known_counterfactuals(people))
+    rates = [
+        ca.scan_bias(
+            people, PROTECTED, "y", recommendation="flagged", criterion=name, direction=direction, features=FEATURES,
+            counterfactuals=flipped,
+        )
+        for name, direction in (("true positive rate", "positive"), ("false negative rate", "negative"))
+    ]  # fmt: skip
+    assert rates[0].score == pytest.approx(rates[1].score)
+    assert rates[0].table["expected"].iloc[0] == pytest.approx(1 - rates[1].table["expected"].iloc[0])
+
+
+def hiring(n):
+    gap = pyro.sample("gap", dist.Normal(0.0, 2.0))
+    base = pyro.sample("base", dist.Normal(0.0, 2.0))
+    with pyro.plate("individuals", n):
+        group = pyro.sample("group", dist.Bernoulli(0.5))
+        region = pyro.sample("region", dist.Bernoulli(0.5))
+        y = pyro.sample("y", dist.Bernoulli(0.5))
+        pyro.sample("flagged", dist.Bernoulli(logits=base + gap * group * region + 0.0 * y))
+
+
+def test_a_counterfactual_scan_through_a_program():
+    rng = np.random.default_rng(0)
+    n = 1200
+    people = pd.DataFrame({name: rng.integers(0, 2, n) for name in ("group", "region", "y")})
+    people["flagged"] = (rng.random(n) < expit(-0.5 + 1.5 * people.group * people.region)).astype(int)
+    posterior = ca.fit(ca.SCM(hiring), people, draws=25, chains=4, progress=False)
+    worlds = ca.counterfactuals(posterior, {"group": 0}, rows=people.group == 1, progress=False)
+    result = ca.scan_bias(
+        people, {"group": 1}, "y", recommendation="flagged", features=["region"], counterfactuals=worlds, draws=100
+    )
+    assert result.subgroup == {"region": [1]}
+    truth = expit(1.0) - expit(-0.5)
+    row = result.table.iloc[0]
+    assert row["disparity_low"] < truth < row["disparity_high"]
+    assert row["disparity"] == pytest.approx(truth, abs=0.08)
+    assert result.inclusion.set_index("value")["share"].to_dict() == {0: 0.0, 1: 1.0}
+    scan = {"recommendation": "flagged", "features": ["region"], "counterfactuals": worlds}
+    honest = ca.scan_bias(people, {"group": 1}, "y", draws=50, split=0.5, **scan)
+    assert honest.subgroup == {"region": [1]}
+    assert honest.n < row["n"]
