@@ -25,8 +25,8 @@ class CounterfactualExpectation:
     Attributes
     ----------
     scan, mean : numpy.ndarray
-        Kept strata: what the scan compares with (rates, of which 0 and 1 are moved by half an event; probabilities averaged
-        as log-odds), and the plain mean of the counterfactual events.
+        Kept strata: what the scan compares with (rates, of which 0 and 1 are moved by half an event; probabilities
+        averaged as log-odds), and the plain mean of the counterfactual events.
     scan_draws, mean_draws : numpy.ndarray
         The same for each draw: draws × kept strata.
     """
