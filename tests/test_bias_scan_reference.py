@@ -143,7 +143,7 @@ def test_the_null_of_the_paper(compas, rows):
     """The p-values of permutations, within the errors of both numbers of draws."""
     for row in [row for row in rows if row["attribute"] == "race" and "permutation" in row]:
         p, number = row["permutation"]["p"], row["permutation"]["nperm"]
-        drawn = scan(compas, row, permutations=600, null="permutation", seed=1)
+        drawn = scan(compas, row, permutations=300, null="permutation", seed=1)
         error = np.sqrt(p * (1 - p) * (1 / number + 1 / len(drawn.null_scores)))
         assert abs(drawn.p_value - p) < 3 * error + 1 / number
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from causalaudit.bias_scan.scores import hermite, maximise
 
-_NUMBERS = 4_000_000  # in one pass over starts × candidates × nodes
+_NUMBERS = 4_000_000  # in one pass over starts × candidates × nodes, or starts × cells
 _HALVINGS = 30
 _BETTER = 1e-9
 
@@ -95,7 +95,7 @@ class Ascent:
     def _step(self, states: np.ndarray, moved: np.ndarray, feature: int) -> tuple[np.ndarray, np.ndarray]:
         """Give each state its best set of values of one feature, and join states that became the same."""
         size = self.sizes[feature]
-        step = max(1, _NUMBERS // (3 * size * 2 * len(self.nodes)))
+        step = max(1, _NUMBERS // max(3 * size * 2 * len(self.nodes), len(self.cells)))
         parts = [self._best_sets(states[at : at + step], feature) for at in range(0, len(states), step)]
         sets, better = (np.concatenate(part) for part in zip(*parts, strict=True))
         states = states.copy()

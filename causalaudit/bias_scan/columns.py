@@ -108,7 +108,7 @@ def probability(data: pd.DataFrame, name: str) -> np.ndarray:
 def choose_features(data: pd.DataFrame, features: Sequence[str] | None, taken: Mapping[str, str]) -> list[str]:
     """Return the features: those asked for, or all columns that have no other role."""
     if features is None:
-        chosen = [str(name) for name in data.columns if name not in taken]
+        chosen = [name for name in data.columns if name not in taken]
     else:
         chosen = [features] if isinstance(features, str) else list(features)
     for name in chosen:

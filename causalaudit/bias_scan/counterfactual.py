@@ -15,8 +15,8 @@ from causalaudit.errors import DataError
 
 
 @dataclass(frozen=True)
-class CounterfactualExpectation:
-    """Expectations of each kept stratum, from the counterfactual events of its protected people.
+class MeanCounterfactuals:
+    """Expectations of the kept strata, from the counterfactual events of their protected people.
 
     People of the same cell (and the same value of a binary conditioning variable) share one expectation, the mean of
     their counterfactual events: it is the rate of the subgroup that is compared, not that of a single person, whose one
@@ -24,21 +24,40 @@ class CounterfactualExpectation:
 
     Attributes
     ----------
-    scan, mean : numpy.ndarray
-        Kept strata: what the scan compares with (rates, of which 0 and 1 are moved by half an event; probabilities
-        averaged as log-odds), and the plain mean of the counterfactual events.
-    scan_draws, mean_draws : numpy.ndarray
-        The same for each draw: draws × kept strata.
+    rates, means : numpy.ndarray
+        Draws × groups of people: what the scan compares with (rates, of which 0 and 1 are moved by half an event;
+        probabilities averaged as log-odds), and the plain mean of the counterfactual events.
+    group : numpy.ndarray
+        The group of each kept stratum.
     """
 
-    scan: np.ndarray
-    mean: np.ndarray
-    scan_draws: np.ndarray
-    mean_draws: np.ndarray
+    rates: np.ndarray
+    means: np.ndarray
+    group: np.ndarray
+
+    @property
+    def number(self) -> int:
+        return len(self.rates)
+
+    def thinned(self, draws: int) -> "MeanCounterfactuals":
+        """Return at most so many draws, evenly spaced."""
+        kept = np.unique(np.linspace(0, self.number - 1, min(draws, self.number)).round().astype(int))
+        return MeanCounterfactuals(self.rates[kept], self.means[kept], self.group)
+
+    def scan(self, draws: slice) -> np.ndarray:
+        return self.rates[draws][:, self.group]
+
+    def mean(self, draws: slice, strata: np.ndarray) -> np.ndarray:
+        return self.means[draws][:, self.group[strata]]
 
 
-def check_worlds(worlds: CounterfactualDraws, protected: Mapping[str, Any]) -> None:
-    """Refuse counterfactuals in which the protected people are protected still."""
+def check_worlds(worlds: CounterfactualDraws, protected: Mapping[str, Any], permutations: int) -> None:
+    """Refuse null draws of counterfactuals, and counterfactuals in which the protected people are protected still."""
+    if permutations:
+        raise DataError(
+            "A counterfactual scan has no models to refit to null draws: leave permutations at 0, and read the "
+            "disparity's interval (draws=, split=)."
+        )
     for column, level in protected.items():
         if column in worlds.do and np.ndim(worlds.do[column]) == 0 and worlds.do[column] == level:
             raise DataError(
@@ -47,10 +66,10 @@ def check_worlds(worlds: CounterfactualDraws, protected: Mapping[str, Any]) -> N
             )
 
 
-def counterfactual_expectation(
-    question: Question, strata: Strata, worlds: CounterfactualDraws, event: str, draws: int
-) -> CounterfactualExpectation:
-    """Average the counterfactual events of the protected people.
+def average_counterfactuals(
+    question: Question, strata: Strata, worlds: CounterfactualDraws, event: str
+) -> tuple[MeanCounterfactuals, MeanCounterfactuals]:
+    """Average the counterfactual events of the protected people: over all draws (a single one), and in each draw.
 
     Parameters
     ----------
@@ -60,47 +79,28 @@ def counterfactual_expectation(
         Counterfactuals of the protected people under another status.
     event
         The column of the event, which the counterfactuals must hold.
-    draws
-        How many draws `scan_draws` and `mean_draws` hold, at most; they are evenly spaced.
     """
     ours = np.flatnonzero(question.protected & question.inside)
     values = _events(question, worlds, event, ours)
-    group, size = _groups(question, strata, ours)
-    kept = np.unique(np.linspace(0, len(values) - 1, min(max(draws, 1), len(values))).round().astype(int))
+    value = np.zeros(len(strata.kept)) if question.criterion.log_odds else strata.condition_value[strata.kept]
+    group = np.unique(np.column_stack([strata.cell, value]), axis=0, return_inverse=True)[1].ravel()
+    of_person = group[np.searchsorted(strata.kept, strata.stratum_of[strata.record_of[ours]])]
+    size = np.maximum(np.bincount(of_person, minlength=int(group.max()) + 1), 1)
 
     def means(events: np.ndarray) -> np.ndarray:
-        sums = np.stack([np.bincount(group.of_person, row, len(size)) for row in events])
-        return (sums / size)[:, group.of_stratum]
+        return np.stack([np.bincount(of_person, row, len(size)) for row in events]) / size
 
-    def rates(events: np.ndarray, times: int) -> np.ndarray:
-        least = (0.5 / (size * times + 1))[group.of_stratum]
+    def rates(events: np.ndarray, number: int) -> np.ndarray:
+        least = 0.5 / (size * number + 1)
         return np.clip(means(events), least, 1 - least)
 
     average = values.mean(axis=0)[None]
     if question.criterion.gaussian:
-        scan = expit(means(log_odds(values).mean(axis=0)[None]))
-        scan_draws = expit(means(log_odds(values[kept])))
+        odds = log_odds(values)
+        overall, each = expit(means(odds.mean(axis=0)[None])), expit(means(odds))
     else:
-        scan, scan_draws = rates(average, len(values)), rates(values[kept], 1)
-    return CounterfactualExpectation(scan[0], means(average)[0], scan_draws, means(values[kept]))
-
-
-@dataclass(frozen=True)
-class _Groups:
-    """Which group shares an expectation: of each protected person, and of each kept stratum."""
-
-    of_person: np.ndarray
-    of_stratum: np.ndarray
-
-
-def _groups(question: Question, strata: Strata, ours: np.ndarray) -> tuple[_Groups, np.ndarray]:
-    value = np.zeros(len(strata.kept)) if question.criterion.log_odds else strata.condition_value[strata.kept]
-    keys = np.column_stack([strata.cell, value])
-    of_stratum = np.unique(keys, axis=0, return_inverse=True)[1].ravel()
-    place = np.searchsorted(strata.kept, strata.stratum_of[strata.record_of[ours]])
-    of_person = of_stratum[place]
-    size = np.bincount(of_person, minlength=int(of_stratum.max()) + 1).astype(float)
-    return _Groups(of_person, of_stratum), np.maximum(size, 1)
+        overall, each = rates(average, len(values)), rates(values, 1)
+    return MeanCounterfactuals(overall, means(average), group), MeanCounterfactuals(each, means(values), group)
 
 
 def _events(question: Question, worlds: CounterfactualDraws, event: str, ours: np.ndarray) -> np.ndarray:

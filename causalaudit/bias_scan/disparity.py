@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from causalaudit.bias_scan.expectations import Draws
 from causalaudit.bias_scan.question import Question
 from causalaudit.bias_scan.strata import Strata
 from causalaudit.intervals import hdi
 from causalaudit.randomness import generator
+
+_NUMBERS = 4_000_000  # draws × records in one pass
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,8 @@ class Disparity:
         The people; with `split`, those who were not searched.
     chance : numpy.ndarray
         The expectation of the event of each kept stratum.
-    chance_draws : numpy.ndarray or None
-        Posterior draws × kept strata.
+    posterior : Draws or None
+        Posterior draws of the expectations.
     counterfactual : bool
         Whether expectations are of counterfactual people.
     """
@@ -31,7 +34,7 @@ class Disparity:
     question: Question
     strata: Strata
     chance: np.ndarray
-    chance_draws: np.ndarray | None
+    posterior: Draws | None
     counterfactual: bool
     prob: float
     seed: int
@@ -72,24 +75,33 @@ class Disparity:
         non-event added at the mean expectation: at equal expectations that is the posterior Beta(k + ½, n − k + ½) of
         the rate.
         """
-        if self.chance_draws is None:
+        if self.posterior is None:
             return None
-        strata = self.strata
-        records = np.flatnonzero(np.isin(strata.stratum_of, strata.kept))
-        place = np.searchsorted(strata.kept, strata.stratum_of[records])
-        inside = self._sizes(masks)[place] > 0
-        records, place = records[inside], place[inside]
-        count = strata.protected_counts(self.question.protected)[records]
-        records, place, count = (part[count > 0] for part in (records, place, count))
+        number = self.posterior.number
+        count, event, place = self._records(masks)
         if not len(count):
-            return np.full(len(self.chance_draws), np.nan)
+            return np.full(number, np.nan)
         rng = generator(self.seed, "bias scan disparity")
-        weight = rng.gamma(count, size=(len(self.chance_draws), len(count)))
-        extra = rng.gamma(0.5, size=(len(self.chance_draws), 2))
-        gap = strata.event[records] - self.chance_draws[:, place]
-        middle = self.chance_draws[:, place] @ count / count.sum()
-        top = (weight * gap).sum(axis=1) + extra[:, 0] * (1 - middle) - extra[:, 1] * middle
-        return top / (weight.sum(axis=1) + extra.sum(axis=1))
+        extra = rng.gamma(0.5, size=(number, 2))
+        out = np.empty(number)
+        step = max(1, _NUMBERS // len(count))
+        for part in (slice(first, first + step) for first in range(0, number, step)):
+            expected = self.posterior.mean(part, place)
+            weight = rng.gamma(count, size=expected.shape)
+            middle = expected @ count / count.sum()
+            top = (weight * (event - expected)).sum(axis=1) + extra[part, 0] * (1 - middle) - extra[part, 1] * middle
+            out[part] = top / (weight.sum(axis=1) + extra[part].sum(axis=1))
+        return out
+
+    def _records(self, masks: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return number, event and kept stratum of the protected people of a subgroup, record by record."""
+        strata = self.strata
+        count = strata.protected_counts(self.question.protected)
+        kept = np.full(len(strata.condition_value), -1)
+        kept[strata.kept] = np.where(self._sizes(masks) > 0, np.arange(len(strata.kept)), -1)
+        place = kept[strata.stratum_of]
+        chosen = (place >= 0) & (count > 0)
+        return count[chosen], strata.event[chosen], place[chosen]
 
 
 def _mean(values: np.ndarray) -> float:

@@ -40,6 +40,20 @@ class Expected:
     separated: str = ""
 
 
+class Draws(Protocol):
+    """Posterior draws of expectations, computed for some draws and strata at a time."""
+
+    @property
+    def number(self) -> int:
+        """How many draws there are."""
+
+    def scan(self, draws: slice) -> np.ndarray:
+        """Return what the scan compares with: draws × kept strata."""
+
+    def mean(self, draws: slice, strata: np.ndarray) -> np.ndarray:
+        """Return the expected mean event of some of the kept strata: draws × strata."""
+
+
 class Models(Protocol):
     """The propensity model and the outcome model."""
 
@@ -141,6 +155,11 @@ class EstimatorModels:
         return _fit(self.propensity, rows[strata.stratum_of[record]], status, None, rows)[strata.stratum_of]
 
 
+def choose_models(propensity: Any, outcome: Any) -> Models:
+    """Return the default models, or those that are given."""
+    return LogisticModels() if propensity is None and outcome is None else EstimatorModels(propensity, outcome)
+
+
 def _people(strata: Strata, protected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the status and the record of each person, given how many of each record are protected."""
     order = np.argsort(strata.record_of, kind="stable")
@@ -163,7 +182,9 @@ def standardise(rows: np.ndarray, place: np.ndarray, condition: bool) -> np.ndar
 
 def _fit(model: Any, rows: np.ndarray, event: np.ndarray, weight: np.ndarray | None, at: np.ndarray) -> np.ndarray:
     """Fit a classifier to events, which may be probabilities, and return its probabilities at some rows."""
-    estimator = LogisticRegression(tol=1e-10, max_iter=10_000) if model is None else clone(model)
+    estimator = (
+        LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000) if model is None else clone(model)
+    )
     if weight is not None and not np.isin(event, (0, 1)).all():
         # Two records for each person: an event with weight wP, and none with weight w(1 − P).
         rows, weight = np.concatenate([rows, rows]), np.concatenate([weight * event, weight * (1 - event)])

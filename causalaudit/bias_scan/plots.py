@@ -48,11 +48,11 @@ def plot_disparity(results: "BiasScanResult | Mapping[str, BiasScanResult]", ax:
             own = (rows["interval"] == kind).to_numpy()
             ends = rows.loc[own, ["disparity_low", "disparity_high"]].to_numpy(float).T
             ax.hlines(places[own], *ends, color=_OURS, linewidth=1.6, linestyle=style, label=_wrapped(kind))
-    ax.plot(rows["disparity"], places, "o", color=_OURS, markeredgecolor="white", markersize=6.5, label="disparity")
+    ax.plot(rows["disparity"], places, "o", color=_OURS, markeredgecolor="white", markersize=6.5)
     ax.set_yticks(places, rows["label"])
     ax.set(ylim=(len(rows) - 0.4, -0.6), xlabel="disparity: observed − expected")
     if "disparity_low" in rows:
-        ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+        ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0))
     if not len(rows):
         ax.text(0.5, 0.5, "no subgroup has a positive score", transform=ax.transAxes, ha="center", va="center")
     return ax
@@ -62,7 +62,8 @@ def _labelled(name: str, result: "BiasScanResult", several: bool) -> pd.DataFram
     table = result.table.iloc[:1] if several else result.table
     words = result.summary()["subgroup"].iloc[: len(table)]
     sizes = [f"n = {n}" for n in table["n"]]
-    label = [_wrapped(f"{name}: {one} ({size})".removeprefix(": ")) for one, size in zip(words, sizes, strict=True)]
+    head = f"{_wrapped(name)}:\n" if name else ""
+    label = [head + _wrapped(f"{one} ({size})") for one, size in zip(words, sizes, strict=True)]
     return table.assign(label=label)
 
 
@@ -100,7 +101,7 @@ def plot_null(result: "BiasScanResult", ax: Axes | None = None) -> Axes:
     )
     ax.axvline(result.score, color=_OURS, linewidth=1.8, label=f"these data, p = {result.p_value:.3g}")
     ax.set(xlabel=f"highest score F ({result.settings['null']} null)", ylabel="null draws")
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return ax
 
 

@@ -1,6 +1,6 @@
 """A Bayesian outcome model, and how stable the best subgroup is over its draws."""
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyro.distributions as dist
 import torch
 from scipy.special import expit
 
-from causalaudit.bias_scan.expectations import SMALLEST, log_odds, standardise
+from causalaudit.bias_scan.expectations import SMALLEST, Draws, log_odds, standardise
 from causalaudit.bias_scan.question import Question
 from causalaudit.bias_scan.search import Search
 from causalaudit.bias_scan.strata import Strata
@@ -19,7 +19,8 @@ from causalaudit.progress import watched
 from causalaudit.scm import SCM
 
 _CHAINS = 4
-_TABLES = 50  # draws scanned in one pass
+_TABLES = 50  # draws scanned in one pass, at most
+_NUMBERS = 4_000_000  # draws × strata in one pass
 _GRID, _MASS = np.polynomial.hermite_e.hermegauss(15)
 
 
@@ -52,17 +53,47 @@ def outcome_model(columns: int, gaussian: bool) -> SCM:
     return SCM(program, name="outcome model")
 
 
-def draw_expectations(
-    question: Question, strata: Strata, draws: int, seed: int, progress: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Draw expectations of the event from the posterior of the outcome model, fitted to those who are not protected.
+@dataclass(frozen=True)
+class RegressionDraws:
+    """Draws of the coefficients of the outcome model, and the rows of the kept strata.
 
-    Returns
-    -------
-    tuple of numpy.ndarray
-        Draws × kept strata: what the scan compares with, and the mean event (they differ for probabilities, which the
-        scan compares on the scale of log-odds).
+    Attributes
+    ----------
+    base, effects : numpy.ndarray
+        Draws, and draws × columns.
+    spread : numpy.ndarray or None
+        Draws of the spread of log-odds, if the event is a probability.
+    rows : numpy.ndarray
+        Kept strata × columns.
     """
+
+    base: np.ndarray
+    effects: np.ndarray
+    spread: np.ndarray | None
+    rows: np.ndarray
+
+    @property
+    def number(self) -> int:
+        return len(self.base)
+
+    def scan(self, draws: slice) -> np.ndarray:
+        return np.clip(expit(self._eta(draws, self.rows)), SMALLEST, 1 - SMALLEST)
+
+    def mean(self, draws: slice, strata: np.ndarray) -> np.ndarray:
+        eta = self._eta(draws, self.rows[strata])
+        if self.spread is None:
+            return np.clip(expit(eta), SMALLEST, 1 - SMALLEST)
+        # The mean of a probability whose log-odds are normal.
+        spread = self.spread[draws, None]
+        mean: np.ndarray = sum(mass * expit(eta + node * spread) for node, mass in zip(_GRID, _MASS, strict=True))
+        return mean / _MASS.sum()
+
+    def _eta(self, draws: slice, rows: np.ndarray) -> np.ndarray:
+        return self.base[draws, None] + self.effects[draws] @ rows.T
+
+
+def draw_expectations(question: Question, strata: Strata, draws: int, seed: int, progress: bool) -> RegressionDraws:
+    """Draw from the posterior of the outcome model, fitted to those who are not protected."""
     gaussian = question.criterion.gaussian
     others = np.flatnonzero(~question.protected & question.inside)
     place = np.searchsorted(strata.kept, strata.stratum_of[strata.record_of[others]])
@@ -70,46 +101,41 @@ def draw_expectations(
     rows = rows if rows.shape[1] else np.zeros((len(rows), 1))  # features without a choice of values
     table = pd.DataFrame({f"x{at + 1}": rows[place, at] for at in range(rows.shape[1])}, index=range(len(place)))
     table["event"] = log_odds(question.event[others]) if gaussian else question.event[others]
-    posterior = fit(
-        outcome_model(rows.shape[1], gaussian), table, draws=-(-draws // _CHAINS), chains=_CHAINS, seed=seed,
-        progress=progress,
-    )  # fmt: skip
+    each = -(-draws // _CHAINS)
+    scm = outcome_model(rows.shape[1], gaussian)
+    posterior = fit(scm, table, draws=each, chains=_CHAINS, seed=seed, progress=progress)
     values = posterior.parameters(draws)
-    eta = values["base"][:, None] + values["effects"] @ rows.T
-    chance = np.clip(expit(eta), SMALLEST, 1 - SMALLEST)
-    if not gaussian:
-        return chance, chance
-    mean = sum(mass * expit(eta + node * values["spread"][:, None]) for node, mass in zip(_GRID, _MASS, strict=True))
-    return chance, mean / _MASS.sum()
+    return RegressionDraws(values["base"], values["effects"], values.get("spread"), rows)
 
 
-def inclusion(question: Question, strata: Strata, search: Search, chance: np.ndarray, progress: bool) -> pd.DataFrame:
+def inclusion(question: Question, strata: Strata, search: Search, draws: Draws, progress: bool) -> pd.DataFrame:
     """Return how often the best subgroup of a draw holds each value.
 
     Parameters
     ----------
     question, strata, search
         The people who are searched, and how.
-    chance
-        Draws × kept strata: expectations.
+    draws
+        Expectations.
 
     Returns
     -------
     pandas.DataFrame
         `feature, value, share`; a draw without a positive score holds no value.
     """
-    parts = watched(
-        _holdings(question, strata, search, chance), -(-len(chance) // _TABLES), "scanning posterior draws", progress
-    )
-    share = sum(parts) / len(chance)
+    step = int(np.clip(_NUMBERS // len(strata.kept), 1, _TABLES))
+    firsts = range(0, draws.number, step)
+    parts = (_holdings(question, strata, search, draws, slice(first, first + step)) for first in firsts)
+    share = sum(watched(parts, len(firsts), "scanning posterior draws", progress)) / draws.number
     pairs = [(feature.name, value) for feature in question.features for value in feature.values]
     return pd.DataFrame(pairs, columns=["feature", "value"]).assign(share=share)
 
 
-def _holdings(question: Question, strata: Strata, search: Search, chance: np.ndarray) -> Iterator[np.ndarray]:
+def _holdings(question: Question, strata: Strata, search: Search, draws: Draws, part: slice) -> np.ndarray:
+    """Count the draws of a part whose best subgroup holds each value."""
+    chance = draws.scan(part)
     protected = strata.protected_counts(question.protected)
-    for first in range(0, len(chance), _TABLES):
-        part = chance[first : first + _TABLES]
-        tables = np.broadcast_to(protected, (len(part), len(protected)))
-        held, scores = search.best_of_each(question.evidence(strata, tables, part), first=1 + first)
-        yield (held & (scores > 0)[:, None]).sum(axis=0)
+    tables = np.broadcast_to(protected, (len(chance), len(protected)))
+    held, scores = search.best_of_each(question.evidence(strata, tables, chance), first=1 + part.start)
+    count: np.ndarray = (held & (scores > 0)[:, None]).sum(axis=0)
+    return count

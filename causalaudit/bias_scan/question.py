@@ -125,7 +125,8 @@ class Question:
                 raise DataError(f"The subgroup names {name!r}, which is not a feature: {', '.join(map(repr, names))}.")
         masks = []
         for feature in self.features:
-            values = list(subgroup.get(feature.name, feature.values))
+            asked = subgroup.get(feature.name, feature.values)
+            values = list(asked) if isinstance(asked, (list, tuple, set, np.ndarray)) else [asked]
             unknown = [value for value in values if value not in feature.values]
             if unknown or not values:
                 held = ", ".join(map(str, feature.values))

@@ -11,7 +11,7 @@ from causalaudit.bias_scan.calibration import calibration_curves, warn_of_models
 from causalaudit.bias_scan.columns import Bins
 from causalaudit.bias_scan.counterfactual import check_worlds
 from causalaudit.bias_scan.disparity import Disparity
-from causalaudit.bias_scan.expectations import EstimatorModels, LogisticModels, Models
+from causalaudit.bias_scan.expectations import choose_models
 from causalaudit.bias_scan.posterior import inclusion
 from causalaudit.bias_scan.question import Question, ask, check_numbers
 from causalaudit.bias_scan.result import HONEST, NOT_CORRECTED, BiasScanResult, interval_name
@@ -96,8 +96,8 @@ def scan_bias(
         Counterfactuals of the protected people with another status: expectations are their counterfactual events, and
         the scan finds the subgroup with the largest causal disparity. They must hold the column of the event.
     draws
-        Draws of a Bayesian outcome model (or of the counterfactuals), for the interval of the disparity and the
-        stability of the subgroup; 0 for none.
+        Draws of a Bayesian outcome model (a regression with the default's penalty as its prior, whatever `expectation`
+        is), or of the counterfactuals, for the interval of the disparity and the stability of the subgroup; 0 for none.
     split
         The share of people who are searched; disparities are measured on the others. Only so are their intervals valid
         after the search.
@@ -142,16 +142,9 @@ def scan_bias(
     check_numbers(penalty, iterations, permutations, null, draws, split, top, alpha, prob)
     question = ask(data, protected, outcome, prediction, recommendation, criterion, given, direction, features, bins)
     settings["features"] = [feature.name for feature in question.features]
-    models: Models = (
-        LogisticModels() if propensity is None and expectation is None else EstimatorModels(propensity, expectation)
-    )
     if counterfactuals is not None:
-        check_worlds(counterfactuals, protected)
-    if counterfactuals is not None and permutations:
-        raise DataError(
-            "A counterfactual scan has no models to refit to null draws: leave permutations at 0, and read the "
-            "disparity's interval (draws=, split=)."
-        )
+        check_worlds(counterfactuals, protected, permutations)
+    models = choose_models(propensity, expectation)
     of = {"prediction": prediction, "recommendation": recommendation}[question.criterion.of]
     event = str(outcome if question.criterion.criterion == "sufficiency" else of)
     about = partial(view, models=models, worlds=counterfactuals, event=event, draws=draws, seed=seed, progress=progress)
@@ -167,11 +160,11 @@ def scan_bias(
             searched.question, searched.strata, models, search, score, null, permutations, seed, progress
         )
     disparities = Disparity(
-        measured.question, measured.strata, measured.mean, measured.mean_draws, counterfactuals is not None, prob, seed
+        measured.question, measured.strata, measured.mean, measured.draws, counterfactuals is not None, prob, seed
     )
     stability = None
-    if searched.scan_draws is not None:
-        stability = inclusion(searched.question, searched.strata, search, searched.scan_draws, progress)
+    if searched.draws is not None:
+        stability = inclusion(searched.question, searched.strata, search, searched.draws, progress)
     return BiasScanResult(
         table=_table(question, found, disparities, None if not draws else (prob, split is not None)),
         settings=settings,
@@ -234,7 +227,7 @@ def _table(
         rows.append(row)
     columns = [
         "rank", "subgroup", "score", "llr", "parameter", "metric", "observed", "n", "comparison", "n_comparison",
-        "expected", "disparity", 
+        "expected", "disparity",
         *(["disparity_mean", "disparity_low", "disparity_high", "interval"] if interval is not None else []),
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)

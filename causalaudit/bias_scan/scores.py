@@ -50,7 +50,10 @@ class Evidence:
         return Evidence(self.size[tables], self.total[tables], self.chance[tables], self.cell, self.gaussian)
 
     def profiles(self, cells: int) -> np.ndarray:
-        """Return values and slopes of the score at the nodes: tables × cells × (values, slopes) × nodes."""
+        """Return values and slopes of the score at the nodes: tables × cells × (values, slopes) × nodes.
+
+        That takes 3 kB for each cell in the Bernoulli scan, the largest part of the memory of a scan with many cells.
+        """
         nodes, tables = self.nodes, len(self.size)
         out = np.zeros((tables, cells, 2, len(nodes)))
         present, starts = np.unique(self.cell, return_index=True)

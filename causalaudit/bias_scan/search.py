@@ -11,7 +11,6 @@ from causalaudit.bias_scan.scores import Evidence
 from causalaudit.randomness import generator
 
 _NEAR = 1e-7  # for each person: what the table of scores may be off by, doubled
-_SAME = 1e-9
 _NUMBERS = 8_000_000  # in one pass over tables × subgroups × nodes
 
 
@@ -72,13 +71,13 @@ class Search:
         found: dict[bytes, Found] = {}
         margin = _NEAR * (1 + evidence.size.sum())
         for masks, score in self._candidates(evidence, profiles):
-            if score + margin <= 0 or (len(found) >= top and score + margin < self._last(found, top)):
+            if score <= 0 or (len(found) >= top and score + margin < self._last(found, top)):
                 break
             held = self.held(masks)
-            one = self._exactly(evidence, masks, held)
             key = np.packbits(held & people).tobytes()
-            if one.score > _SAME and (key not in found or _before(one, found[key])):
-                found[key] = one
+            # Values that nobody has make no difference but to the number of values: the fewest describe the subgroup.
+            if key not in found or _listed(masks) < _listed(found[key].masks):
+                found[key] = self._exactly(evidence, masks, held)
         ordered = sorted(found.values(), key=lambda one: (-round(one.score, 9), _listed(one.masks), _order(one.masks)))
         return ordered[:top]
 
@@ -141,7 +140,3 @@ def _listed(masks: tuple[np.ndarray, ...]) -> int:
 
 def _order(masks: tuple[np.ndarray, ...]) -> tuple[bool, ...]:
     return tuple(np.concatenate(masks).tolist())
-
-
-def _before(one: Found, other: Found) -> bool:
-    return (-round(one.score, 9), _listed(one.masks)) < (-round(other.score, 9), _listed(other.masks))

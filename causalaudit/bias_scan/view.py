@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from causalaudit.bias_scan.counterfactual import counterfactual_expectation
-from causalaudit.bias_scan.expectations import Expected, Models
+from causalaudit.bias_scan.counterfactual import average_counterfactuals
+from causalaudit.bias_scan.expectations import Draws, Expected, Models
 from causalaudit.bias_scan.posterior import draw_expectations
 from causalaudit.bias_scan.question import Question
 from causalaudit.bias_scan.scores import Evidence
@@ -25,8 +25,8 @@ class View:
         What the two models say; None in a counterfactual scan.
     scan, mean : numpy.ndarray
         Kept strata: the expectation that the scan compares with, and the expected mean event.
-    scan_draws, mean_draws : numpy.ndarray or None
-        The same for each posterior draw: draws × kept strata.
+    draws : Draws or None
+        The same for each posterior draw.
     """
 
     question: Question
@@ -34,8 +34,7 @@ class View:
     expected: Expected | None
     scan: np.ndarray
     mean: np.ndarray
-    scan_draws: np.ndarray | None
-    mean_draws: np.ndarray | None
+    draws: Draws | None
 
     @property
     def protected(self) -> np.ndarray:
@@ -60,10 +59,11 @@ def view(
     """Count people, and compute their expectations: by the models, or from counterfactuals of the column `event`."""
     strata = question.strata()
     if worlds is not None:
-        of = counterfactual_expectation(question, strata, worlds, event, draws)
-        drawn = (of.scan_draws, of.mean_draws) if draws else (None, None)
-        return View(question, strata, None, of.scan, of.mean, *drawn)
+        overall, each = average_counterfactuals(question, strata, worlds, event)
+        everything, strata_of = slice(None), np.arange(len(strata.kept))
+        scan, mean = overall.scan(everything)[0], overall.mean(everything, strata_of)[0]
+        return View(question, strata, None, scan, mean, each.thinned(draws) if draws else None)
     expected = models.expect(strata, strata.protected_counts(question.protected)[None])
     chance = expected.chance[0]
-    drawn = draw_expectations(question, strata, draws, seed, progress) if draws else (None, None)
-    return View(question, strata, expected, chance, chance, *drawn)
+    drawn = draw_expectations(question, strata, draws, seed, progress) if draws else None
+    return View(question, strata, expected, chance, chance, drawn)
