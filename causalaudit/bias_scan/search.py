@@ -75,11 +75,10 @@ class Search:
                 break
             held = self.held(masks)
             key = np.packbits(held & people).tobytes()
-            # Values that nobody has make no difference but to the number of values: the fewest describe the subgroup.
-            if key not in found or _listed(masks) < _listed(found[key].masks):
+            # The same people may be described in several ways: by the fewest values, then by the first in order.
+            if key not in found or _plainness(masks) < _plainness(found[key].masks):
                 found[key] = self._exactly(evidence, masks, held)
-        ordered = sorted(found.values(), key=lambda one: (-round(one.score, 9), _listed(one.masks), _order(one.masks)))
-        return ordered[:top]
+        return sorted(found.values(), key=lambda one: (-round(one.score, 9), _plainness(one.masks)))[:top]
 
     @staticmethod
     def _last(found: dict[bytes, Found], top: int) -> float:
@@ -138,5 +137,5 @@ def _listed(masks: tuple[np.ndarray, ...]) -> int:
     return int(sum(0 if mask.all() else mask.sum() for mask in masks))
 
 
-def _order(masks: tuple[np.ndarray, ...]) -> tuple[bool, ...]:
-    return tuple(np.concatenate(masks).tolist())
+def _plainness(masks: tuple[np.ndarray, ...]) -> tuple[int, tuple[bool, ...]]:
+    return _listed(masks), tuple(np.concatenate(masks).tolist())
