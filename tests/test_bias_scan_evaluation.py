@@ -215,6 +215,17 @@ def test_the_german_table_has_the_rates_of_table_6(data_folder):
         assert some[column].mean() == pytest.approx(rate, abs=0.0051)
 
 
+def test_the_bias_of_invented_defendants_is_found():
+    table = compas.scan_table(ca.datasets.make_compas(4_000, seed=1))
+    arguments = {"recommendation": "recommendation", "criterion": "false positive rate"}
+    features = [name for name in COVARIATES if name != "race"]
+    found = ca.scan_bias(table, {"race": "African-American"}, "two_year_recid", features=features, **arguments)
+    assert found.subgroup == {"sex": ["Male"]}
+    assert table.equals(compas.scan_table(ca.datasets.make_compas(4_000, seed=1)))
+    with pytest.raises(DataError, match="n is 0, but there must be at least one defendant"):
+        ca.datasets.make_compas(0)
+
+
 @pytest.mark.parametrize("table", [compas.scan_table, german_credit.scan_table])
 def test_tables_of_something_else_are_refused(table):
     with pytest.raises(DataError, match="lacks the columns"):
