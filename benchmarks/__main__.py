@@ -13,11 +13,13 @@ from benchmarks.processes import run_alone
 from benchmarks.report import Report
 
 NAMES = (
+    "bias_scan",
     "counterfactual_draws",
     "dowhy_agreement",
     "error_rates",
     "fair_classifier",
     "latents",
+    "recourse",
     "situation_testing",
 )
 _VERDICTS = {True: "[green]met[/green]", False: "[red]missed[/red]", None: ""}

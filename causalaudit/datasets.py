@@ -1,4 +1,4 @@
-"""Data sets: one that is generated, and loaders of public ones.
+"""Data sets: two that are generated, and loaders of public ones.
 
 A loader looks for its file in the `path` it is given (a file or a folder), then in the folder named by the environment
 variable ``CAUSALAUDIT_DATA``, then in the cache folder (``causalaudit`` under ``XDG_CACHE_HOME`` or ``~/.cache``), then
@@ -16,7 +16,15 @@ from sklearn.datasets import fetch_openml
 from causalaudit.errors import DataError
 from causalaudit.randomness import generator
 
-__all__ = ["load_adult", "load_compas", "load_german_credit", "load_law_school", "load_loan", "make_loan"]
+__all__ = [
+    "load_adult",
+    "load_compas",
+    "load_german_credit",
+    "load_law_school",
+    "load_loan",
+    "make_compas",
+    "make_loan",
+]
 
 
 def make_loan(n: int = 5000, seed: int = 0) -> pd.DataFrame:
@@ -67,6 +75,64 @@ def make_loan(n: int = 5000, seed: int = 0) -> pd.DataFrame:
             "balance_if_male": balance_if_male,
             "approved_if_male": (salary_if_male + 5 * balance_if_male > 225_000).astype(int),
         }
+    )
+
+
+def make_compas(n: int = 6000, seed: int = 0) -> pd.DataFrame:
+    """Draw invented defendants with columns as `load_compas` has them, and scores of a known bias.
+
+    Parameters
+    ----------
+    n
+        Number of defendants.
+    seed
+        Same seed, same defendants.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `sex, age, race, priors_count, days_b_screening_arrest, c_charge_degree, is_recid, decile_score,
+        two_year_recid`; index `id`.
+
+    Notes
+    -----
+    The log-odds of reoffending fall with age, rise with prior offences and are higher for men; race plays no part
+    beside prior offences. The score is made of deciles of these log-odds with some noise, after 0.8 were added for
+    African-American men: the subgroup that separation scans for race should find.
+
+    Examples
+    --------
+    >>> import causalaudit as ca
+    >>> people = ca.datasets.make_compas(1000, seed=0)
+    >>> people.groupby("race").decile_score.mean().idxmax()
+    'African-American'
+    """
+    if n < 1:
+        raise DataError(f"n is {n}, but there must be at least one defendant.")
+    rng = generator(seed, "make_compas")
+    races = ["African-American", "Asian", "Caucasian", "Hispanic", "Native American", "Other"]
+    race = rng.choice(races, n, p=[0.51, 0.01, 0.33, 0.08, 0.01, 0.06])
+    male = rng.random(n) < 0.8
+    age = 18 + np.floor(rng.gamma(1.5, 11.0, n)).clip(max=60).astype(int)
+    black = race == "African-American"
+    priors = rng.negative_binomial(0.8, 1 / (1 + np.exp(0.8 + 0.35 * black + 0.3 * male)), n)
+    felony = rng.random(n) < np.where(priors > 0, 0.7, 0.55)
+    log_odds = -0.9 - 0.03 * (age - 33) + 0.5 * np.log1p(priors) + 0.4 * male + rng.normal(0, 0.5, n)
+    scored = log_odds + 0.8 * (black & male) + rng.normal(0, 0.3, n)
+    reoffends = (rng.random(n) < 1 / (1 + np.exp(-log_odds))).astype(int)
+    return pd.DataFrame(
+        {
+            "sex": np.where(male, "Male", "Female"),
+            "age": age,
+            "race": race,
+            "priors_count": priors,
+            "days_b_screening_arrest": 0.0,
+            "c_charge_degree": np.where(felony, "F", "M"),
+            "is_recid": reoffends,
+            "decile_score": np.ceil(10 * (scored.argsort().argsort() + 1) / n).astype(int),
+            "two_year_recid": reoffends,
+        },
+        index=pd.RangeIndex(1, n + 1, name="id"),
     )
 
 

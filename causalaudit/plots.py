@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from causalaudit.bias_scan.plots import plot_calibration, plot_disparity, plot_null
+from causalaudit.bias_scan.power_plots import plot_power
 from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.error_rates.plots import plot_conditional_diagram, plot_contributions
 from causalaudit.error_rates.plots_learning import plot_frontier
@@ -36,6 +37,7 @@ __all__ = [
     "plot_frontier",
     "plot_groups",
     "plot_null",
+    "plot_power",
     "plot_predictive",
     "plot_worlds",
 ]

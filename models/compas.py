@@ -53,6 +53,7 @@ vary less around their mean; and whole years of age are treated as continuous.
 
 import math
 
+import numpy as np
 import pandas as pd
 import pyro
 import pyro.distributions as dist
@@ -68,6 +69,7 @@ LEVELS = {
     "c_charge_degree": ["M", "F"],
 }
 _YOUNGEST = 17.0
+_SCREENING = ["days_b_screening_arrest", "is_recid"]
 
 
 def prepare(people: pd.DataFrame, screened: bool = True) -> pd.DataFrame:
@@ -93,14 +95,52 @@ def prepare(people: pd.DataFrame, screened: bool = True) -> pd.DataFrame:
     >>> len(prepare(people, screened=False))
     1
     """
-    needed = ["race", *(["days_b_screening_arrest", "is_recid"] if screened else [])]
+    _check_columns(people, ["race", *(_SCREENING if screened else [])])
+    kept = people["race"].isin(LEVELS["race"])
+    return people[kept & _screened(people) if screened else kept]
+
+
+def scan_table(people: pd.DataFrame) -> pd.DataFrame:
+    """Prepare the table that Boxer, McFowland and Neill (2024, section 4) audit for subgroup bias.
+
+    Parameters
+    ----------
+    people
+        The table of `causalaudit.datasets.load_compas`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ProPublica's selection (6,172 people) of all races, with the same columns and index and four more: `age_group`
+        (under 25, 25 and over), `priors` (none, 1 to 5, over 5), `prediction`, the share of reoffenders among people
+        with the same decile score (equation 4), and `recommendation`, 1 for scores of 5 and more.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"days_b_screening_arrest": [0, 0, 99], "is_recid": [0, 1, 0], "age": [24, 25, 30],
+    ...                        "priors_count": [0, 6, 1], "decile_score": [5, 5, 1], "two_year_recid": [0, 1, 0]})
+    >>> scan_table(people)[["age_group", "priors", "prediction", "recommendation"]].values.tolist()
+    [['under 25', 'none', 0.5, 1], ['25 and over', 'over 5', 0.5, 1]]
+    """
+    _check_columns(people, [*_SCREENING, "age", "priors_count", "decile_score", "two_year_recid"])
+    kept = people[_screened(people)]
+    return kept.assign(
+        age_group=np.where(kept["age"] < 25, "under 25", "25 and over"),
+        priors=np.select([kept["priors_count"] == 0, kept["priors_count"] <= 5], ["none", "1 to 5"], "over 5"),
+        prediction=kept.groupby("decile_score")["two_year_recid"].transform("mean"),
+        recommendation=(kept["decile_score"] >= 5).astype(int),
+    )
+
+
+def _screened(people: pd.DataFrame) -> "pd.Series[bool]":
+    return people["days_b_screening_arrest"].between(-30, 30) & (people["is_recid"] != -1)
+
+
+def _check_columns(people: pd.DataFrame, needed: list[str]) -> None:
     lacking = [name for name in needed if name not in people.columns]
     if lacking:
         raise DataError(f"The table lacks the columns {', '.join(lacking)} of ProPublica's file.")
-    kept = people["race"].isin(LEVELS["race"])
-    if screened:
-        kept &= people["days_b_screening_arrest"].between(-30, 30) & (people["is_recid"] != -1)
-    return people[kept]
 
 
 def _effects(variable: str, *terms: str) -> list[torch.Tensor]:

@@ -60,11 +60,15 @@ women. Conclusions about gender from this table are about that column.
 import math
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyro
 import pyro.distributions as dist
 import torch
+from sklearn.linear_model import LogisticRegression
 from torch.distributions.transforms import AffineTransform
 
+from causalaudit.errors import DataError
 from causalaudit.scm import SCM
 
 LEVELS: dict[str, list[Any]] = {
@@ -72,7 +76,62 @@ LEVELS: dict[str, list[Any]] = {
     "employment_duration": [1, 2, 3, 4, 5],
     "savings": [1, 2, 3, 4, 5],
 }
+_PAID, _CRITICAL = "all paid or none", "critical, delayed or other"
+_STATLOG: dict[str, dict[str, Any]] = {
+    "personal_status_sex": {
+        "A91": ("male", "non-single"),
+        "A92": ("female", "non-single"),
+        "A93": ("male", "single"),
+        "A94": ("male", "non-single"),
+        "A95": ("female", "single"),
+    },
+    "housing": {"A151": "rent", "A152": "own", "A153": "free"},
+    "credit_history": {"A30": _PAID, "A31": _PAID, "A32": _PAID, "A33": _CRITICAL, "A34": _CRITICAL},
+}
 _YOUNGEST, _AMOUNT, _DURATION = 18.0, 2300.0, 18.0
+
+
+def scan_table(customers: pd.DataFrame) -> pd.DataFrame:
+    """Prepare the table that Boxer, McFowland and Neill (2024, appendix C.2) audit for subgroup bias.
+
+    Parameters
+    ----------
+    customers
+        The table of ``causalaudit.datasets.load_german_credit(version="statlog")``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With the same index, `gender`, `marital_status`, `age_group`, `housing`, `credit_history`, `untrustworthy` (1
+        for a bad customer), `prediction`, by a logistic regression on age group, housing and credit history alone (L2
+        with C = 1, as scikit-learn has it), and `recommendation`, 1 for predictions of one half and more.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> customers = pd.DataFrame({"personal_status_sex": ["A92", "A93", "A91"], "age": [25, 26, 40],
+    ...     "housing": ["A151", "A152", "A153"], "credit_history": ["A30", "A34", "A32"], "class": [2, 1, 1]})
+    >>> scan_table(customers)[["gender", "marital_status", "housing"]].values.tolist()
+    [['female', 'non-single', 'rent'], ['male', 'single', 'own'], ['male', 'non-single', 'free']]
+    """
+    lacking = [name for name in (*_STATLOG, "age", "class") if name not in customers.columns]
+    if lacking:
+        raise DataError(f"The table lacks the columns {', '.join(lacking)} of the Statlog data.")
+    gender, marital = (customers["personal_status_sex"].map(_STATLOG["personal_status_sex"]).str[k] for k in (0, 1))
+    table = pd.DataFrame(
+        {
+            "gender": gender,
+            "marital_status": marital,
+            "age_group": np.where(customers["age"] < 26, "under 26", "26 and over"),
+            "housing": customers["housing"].map(_STATLOG["housing"]),
+            "credit_history": customers["credit_history"].map(_STATLOG["credit_history"]),
+            "untrustworthy": (customers["class"] == 2).astype(int),
+        }
+    )
+    dummies = pd.get_dummies(table[["age_group", "housing", "credit_history"]], dtype=float)
+    model = LogisticRegression().fit(dummies, table["untrustworthy"])
+    chance = model.predict_proba(dummies)[:, 1]
+    return table.assign(prediction=chance, recommendation=(chance >= 0.5).astype(int))
 
 
 def _effects(variable: str, terms: str) -> list[torch.Tensor]:
