@@ -1,0 +1,294 @@
+"""Subgroups with their valid actions: what each action costs, and whom it gives recourse."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from causalaudit.errors import DataError
+from causalaudit.progress import watched
+from causalaudit.recourse.people import People
+from causalaudit.recourse.predictions import Predictions, flat, words
+from causalaudit.recourse.rules import Rules
+
+# The most pairs of a subgroup and an action; cells (people × actions) and counterfactual rows that are held at a time.
+MOST_PAIRS = 20_000_000
+_CELLS = 2**22
+_KEYS = 2**21
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """All subgroups and their valid actions, in flat arrays: everything that the notions of fairness are made of.
+
+    The pairs of subgroup s are ``start[s]:start[s + 1]``, the cheapest action first, and every subgroup has at least
+    one. Counts have an axis of length two, for the protected groups 0 and 1, before that of subgroups or pairs.
+
+    Attributes
+    ----------
+    subgroups
+        Subgroups × features: the codes of the predicate, -1 where a feature is not in it.
+    sizes
+        2 × subgroups: affected people.
+    start
+        Where the pairs of each subgroup begin; one more at the end.
+    actions
+        Pairs × features: the codes that the features of the predicate are set to, -1 elsewhere.
+    costs
+        Of each pair, the same for all people of a subgroup, ascending within a subgroup.
+    flipped
+        2 × pairs: people to whom the action gives recourse (macro). A leading axis of draws is allowed, and so are
+        expected numbers.
+    reached
+        2 × pairs: people to whom this or an earlier action of the list gives recourse (micro); at the last pair of a
+        cost it is the effectiveness–cost distribution times the size.
+    """
+
+    subgroups: np.ndarray
+    sizes: np.ndarray
+    start: np.ndarray
+    actions: np.ndarray
+    costs: np.ndarray
+    flipped: np.ndarray
+    reached: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.subgroups)
+
+    @property
+    def subgroup(self) -> np.ndarray:
+        """The subgroup of each pair."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+    def pairs(self, subgroup: int) -> slice:
+        """The pairs of a subgroup."""
+        return slice(int(self.start[subgroup]), int(self.start[subgroup + 1]))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Subgroups with the same features, and the actions on these features.
+
+    Attributes
+    ----------
+    places
+        The features.
+    before, after
+        Codes of the subgroups (rows) and of the actions (rows) at these features.
+    valid
+        Subgroups × actions.
+    """
+
+    places: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    valid: np.ndarray
+
+
+def match(subgroups: np.ndarray, actions: np.ndarray, rules: Rules) -> list[Block]:
+    """Find the valid actions of each subgroup: those that set exactly its features, feasibly, and change one.
+
+    Section 3, step (b)(i). Subgroups without a valid action are left out.
+    """
+    blocks = []
+    by_features = _by_features(actions)
+    number = 0
+    for features, mine in _by_features(subgroups).items():
+        if features not in by_features:
+            continue
+        places = np.array(features)
+        before, after = subgroups[np.ix_(mine, places)], actions[np.ix_(by_features[features], places)]
+        valid = rules.feasible(places, before, after)
+        number += int(valid.sum())
+        rows, columns = valid.any(axis=1), valid.any(axis=0)
+        if rows.any():
+            blocks.append(Block(places, before[rows], after[columns], valid[np.ix_(rows, columns)]))
+    if number > MOST_PAIRS:
+        raise DataError(
+            f"There are {number:,} pairs of a subgroup and an action, but at most {MOST_PAIRS:,} are evaluated: raise "
+            "the support or leave features out."
+        )
+    return blocks
+
+
+def _by_features(itemsets: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
+    """Return the rows of the itemsets that have the same features."""
+    has = itemsets >= 0
+    kinds, kind = np.unique(has, axis=0, return_inverse=True)
+    order = np.argsort(kind.reshape(-1), kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(kind.reshape(-1), minlength=len(kinds)))[:-1])
+    found = {tuple(np.flatnonzero(part).tolist()): own for part, own in zip(kinds, rows, strict=True)}
+    return dict(sorted(found.items(), key=lambda entry: (len(entry[0]), entry[0])))
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Some subgroups of a block with their people, and the counterfactual rows to ask about."""
+
+    block: Block
+    subgroup: np.ndarray  # of each distinct row of people, sorted
+    group: np.ndarray
+    weight: np.ndarray
+    base: np.ndarray  # of each distinct row, among the distinct rows of the other features
+    needed: np.ndarray  # others × actions
+    keys: np.ndarray  # of the needed ones
+
+
+def evaluate(
+    people: People,
+    affected: np.ndarray,
+    blocks: list[Block],
+    rules: Rules,
+    predictions: Predictions,
+    progress: bool = True,
+) -> Candidates:
+    """Apply every valid action to every affected person of its subgroup, and count who gets recourse.
+
+    Section 3, step (b)(ii). People of the same row are asked about once, and so are counterfactual rows that several
+    actions lead to.
+    """
+    everyone = np.column_stack([people.codes, people.group])[affected]
+    rows, weight = np.unique(everyone, axis=0, return_counts=True)
+    parts: list[tuple[np.ndarray, ...]] = []
+    waiting: list[_Task] = []
+    for task in watched(_tasks(rows, weight, blocks, predictions), len(blocks), "Applying actions", progress):
+        waiting.append(task)
+        if sum(len(each.keys) for each in waiting) > _KEYS:
+            parts += _answer(waiting, rules, predictions)
+            waiting = []
+    parts += _answer(waiting, rules, predictions)
+    return _join(parts, len(people.features))
+
+
+def _tasks(rows: np.ndarray, weight: np.ndarray, blocks: list[Block], predictions: Predictions) -> Iterator[_Task]:
+    everything = np.arange(rows.shape[1])
+    keys = predictions.keys.key(rows, everything)
+    for block in blocks:
+        own = predictions.keys.key(rows[:, block.places], block.places)
+        subgroup = _find(flat(own), flat(predictions.keys.key(block.before, block.places)))
+        mine = np.flatnonzero(subgroup >= 0)
+        mine = mine[np.lexsort([rows[mine, -1], subgroup[mine]])]
+        after = predictions.keys.key(block.after, block.places)
+        step = max(1, _CELLS // len(block.after))
+        for part in _runs(subgroup[mine], step):
+            chosen = mine[part]
+            others, base = np.unique(flat(keys[chosen] - own[chosen]), return_inverse=True)
+            order = np.argsort(base, kind="stable")
+            first = np.searchsorted(base[order], np.arange(len(others)))
+            needed = np.logical_or.reduceat(block.valid[subgroup[chosen][order]], first, axis=0)
+            at, action = np.nonzero(needed)
+            asked = flat(words(others)[at] + after[action])
+            yield _Task(block, subgroup[chosen], rows[chosen, -1], weight[chosen], base, needed, asked)
+
+
+def _find(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return the position in `wanted` of each value, -1 if it is not there."""
+    order = np.argsort(wanted)
+    at = np.minimum(np.searchsorted(wanted[order], values), len(wanted) - 1)
+    return np.where(wanted[order][at] == values, order[at], -1)
+
+
+def _runs(subgroup: np.ndarray, step: int) -> Iterator[slice]:
+    """Cut a sorted list into parts of some `step` entries that do not cut a subgroup."""
+    first = np.flatnonzero(np.diff(subgroup, prepend=-1))
+    start = 0
+    while start < len(subgroup):
+        later = first[first >= start + step]
+        end = int(later[0]) if len(later) else len(subgroup)
+        yield slice(start, end)
+        start = end
+
+
+def _answer(tasks: list[_Task], rules: Rules, predictions: Predictions) -> list[tuple[np.ndarray, ...]]:
+    """Predict all counterfactual rows of some tasks at once, and count."""
+    if not tasks:
+        return []
+    good = predictions.good(np.concatenate([task.keys for task in tasks]))
+    ends = np.cumsum([len(task.keys) for task in tasks])[:-1]
+    return [_count(task, own, rules) for task, own in zip(tasks, np.split(good, ends), strict=True)]
+
+
+def _count(task: _Task, good: np.ndarray, rules: Rules) -> tuple[np.ndarray, ...]:
+    """Return the subgroups, sizes, numbers of actions, actions, costs, flipped and reached of a task."""
+    block = task.block
+    flips = np.zeros(task.needed.shape, dtype=bool)
+    flips[task.needed] = good
+    present, subgroup = np.unique(task.subgroup, return_inverse=True)
+    valid = block.valid[present]
+    at, action = np.nonzero(valid)
+    cost = rules.cost(block.places, block.before[present][at], block.after[action])
+    priced = np.full(valid.shape, np.inf)
+    priced[at, action] = cost
+    order = np.argsort(priced, axis=1, kind="stable")
+    ranked = np.take_along_axis(priced, order, axis=1)
+    inside = np.isfinite(ranked)
+    ours = np.take_along_axis(flips[task.base], order[subgroup], axis=1) & inside[subgroup]
+    sizes, flipped, reached = tally(ours, subgroup * 2 + task.group, task.weight, 2 * len(present))
+    number = block.valid.shape[1]
+    pairs = [np.moveaxis(part.reshape(-1, 2, number), 1, 2)[inside] for part in (flipped, reached)]
+    at, chosen = np.nonzero(inside)[0], order[inside]
+    return (
+        block.places, block.before[present], sizes.reshape(-1, 2), inside.sum(axis=1), block.after[chosen],
+        ranked[inside], *pairs,
+    )  # fmt: skip
+
+
+def tally(flips: np.ndarray, group: np.ndarray, weight: np.ndarray, number: int) -> tuple[np.ndarray, ...]:
+    """Count people, who is flipped by each action, and who is reached by it or an earlier one.
+
+    Parameters
+    ----------
+    flips
+        People × actions, the cheapest action first: who gets recourse by what.
+    group
+        The group of each person, sorted; each of the `number` groups has somebody.
+    weight
+        How many people each row stands for.
+    number
+        The number of groups.
+
+    Returns
+    -------
+    sizes, flipped, reached
+        Groups, and groups × actions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> flips = np.array([[True, False], [False, True], [False, False]])
+    >>> tally(flips, np.array([0, 0, 1]), np.array([1, 1, 5]), 2)
+    (array([2, 5]), array([[1, 1],
+           [0, 0]]), array([[1, 2],
+           [0, 0]]))
+    """
+    starts = np.searchsorted(group, np.arange(number))
+    actions = flips.shape[1]
+    sizes = np.add.reduceat(weight, starts)
+    flipped = np.add.reduceat(flips * weight[:, None], starts, axis=0)
+    some = flips.any(axis=1)
+    first = group[some] * actions + np.argmax(flips[some], axis=1)
+    new = np.bincount(first, weights=weight[some], minlength=number * actions)
+    return sizes, flipped, np.cumsum(new.reshape(number, actions), axis=1).round().astype(np.int64)
+
+
+def _join(parts: list[tuple[np.ndarray, ...]], features: int) -> Candidates:
+    """Put the counts of all blocks together."""
+
+    def spread(codes: np.ndarray, places: np.ndarray) -> np.ndarray:
+        full = np.full((len(codes), features), -1, dtype=np.int32)
+        full[:, places] = codes
+        return full
+
+    def joined(place: int, empty: tuple[int, ...], dtype: type) -> np.ndarray:
+        return np.concatenate([np.empty(empty, dtype=dtype), *(part[place] for part in parts)]).astype(dtype)
+
+    nobody = [np.empty((0, features), dtype=np.int32)]
+    return Candidates(
+        subgroups=np.concatenate([*nobody, *(spread(part[1], part[0]) for part in parts)]),
+        sizes=joined(2, (0, 2), np.int64).T,
+        start=np.concatenate([[0], np.cumsum(joined(3, (0,), np.int64))]),
+        actions=np.concatenate([*nobody, *(spread(part[4], part[0]) for part in parts)]),
+        costs=joined(5, (0,), np.float64),
+        flipped=np.ascontiguousarray(joined(6, (0, 2), np.int64).T),
+        reached=np.ascontiguousarray(joined(7, (0, 2), np.int64).T),
+    )
