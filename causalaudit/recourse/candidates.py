@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from causalaudit.errors import DataError
 from causalaudit.progress import watched
 from causalaudit.recourse.people import People
-from causalaudit.recourse.predictions import Predictions, flat, words
+from causalaudit.recourse.predictions import Keys, Predictions, flat, words
 from causalaudit.recourse.rules import Rules
 from causalaudit.recourse.tallies import Tallies
 
@@ -137,16 +138,54 @@ def _by_features(itemsets: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
 
 
 @dataclass(frozen=True)
-class _Task:
-    """Some subgroups of a block with their people, and the counterfactual rows to ask about."""
+class _Rows:
+    """The distinct rows of the affected people, those of group 0 first, and how many people each stands for.
 
-    block: Block
-    subgroup: np.ndarray  # of each distinct row of people, sorted
+    `shares` are the shares of each column in the keys of the rows: columns × rows × words.
+    """
+
+    codes: np.ndarray
     group: np.ndarray
     weight: np.ndarray
-    base: np.ndarray  # of each distinct row, among the distinct rows of the other features
-    needed: np.ndarray  # others × actions
-    keys: np.ndarray  # of the needed ones
+    shares: np.ndarray
+
+    @classmethod
+    def of(cls, people: People, affected: np.ndarray, keys: Keys) -> "_Rows":
+        everyone = np.column_stack([people.codes, people.group])[affected]
+        columns = np.arange(everyone.shape[1])
+        _, first, weight = np.unique(flat(keys.key(everyone, columns)), return_index=True, return_counts=True)
+        order = np.argsort(everyone[first, -1], kind="stable")
+        codes = everyone[first[order]]
+        shares = np.stack([keys.key(codes[:, [column]], columns[[column]]) for column in columns])
+        return cls(codes, codes[:, -1], weight[order], shares)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Some subgroups of a block with their people, and the counterfactual rows to ask about.
+
+    Attributes
+    ----------
+    subgroups, subgroup
+        Which subgroups of the block these are; and for each row of people (sorted by it) the position among them.
+    group, weight
+        Of each row of people.
+    base
+        For each row of people, what its other features are, as a position among `needed`.
+    needed
+        Which actions are asked about: other features × actions.
+    keys
+        Of the counterfactual rows that are needed.
+    """
+
+    block: Block
+    subgroups: np.ndarray
+    subgroup: np.ndarray
+    group: np.ndarray
+    weight: np.ndarray
+    base: np.ndarray
+    needed: np.ndarray
+    keys: np.ndarray
 
 
 def evaluate(
@@ -162,45 +201,63 @@ def evaluate(
     Section 3, step (b)(ii). People of the same row are asked about once, and so are counterfactual rows that several
     actions lead to.
     """
-    everyone = np.column_stack([people.codes, people.group])[affected]
-    rows, weight = np.unique(everyone, axis=0, return_counts=True)
+    rows = _Rows.of(people, affected, predictions.keys)
     parts: list[tuple[np.ndarray, ...]] = []
     waiting: list[_Task] = []
-    for task in watched(_tasks(rows, weight, blocks, predictions), len(blocks), "Applying actions", progress):
-        waiting.append(task)
-        if sum(len(each.keys) for each in waiting) > _KEYS:
-            parts += _answer(waiting, rules, predictions)
-            waiting = []
+    number = 0
+    for block in watched(blocks, len(blocks), "Applying actions", progress):
+        for task in _tasks(rows, block, predictions.keys):
+            waiting.append(task)
+            number += len(task.keys)
+            if number > _KEYS:
+                parts += _answer(waiting, rules, predictions)
+                waiting, number = [], 0
     parts += _answer(waiting, rules, predictions)
     return _join(parts, len(people.features))
 
 
-def _tasks(rows: np.ndarray, weight: np.ndarray, blocks: list[Block], predictions: Predictions) -> Iterator[_Task]:
-    everything = np.arange(rows.shape[1])
-    keys = predictions.keys.key(rows, everything)
-    for block in blocks:
-        own = predictions.keys.key(rows[:, block.places], block.places)
-        subgroup = _find(flat(own), flat(predictions.keys.key(block.before, block.places)))
-        mine = np.flatnonzero(subgroup >= 0)
-        mine = mine[np.lexsort([rows[mine, -1], subgroup[mine]])]
-        after = predictions.keys.key(block.after, block.places)
-        step = max(1, _CELLS // len(block.after))
-        for part in _runs(subgroup[mine], step):
-            chosen = mine[part]
-            others, base = np.unique(flat(keys[chosen] - own[chosen]), return_inverse=True)
-            order = np.argsort(base, kind="stable")
-            first = np.searchsorted(base[order], np.arange(len(others)))
-            needed = np.logical_or.reduceat(block.valid[subgroup[chosen][order]], first, axis=0)
-            at, action = np.nonzero(needed)
-            asked = flat(words(others)[at] + after[action])
-            yield _Task(block, subgroup[chosen], rows[chosen, -1], weight[chosen], base, needed, asked)
+def _tasks(rows: _Rows, block: Block, keys: Keys) -> Iterator[_Task]:
+    """Find the people of each subgroup of a block, and what they would be after its actions."""
+    own = rows.shares[block.places].sum(axis=0)
+    others = rows.shares.sum(axis=0) - own
+    subgroup = _find(flat(own), flat(keys.key(block.before, block.places)))
+    members = np.flatnonzero(subgroup >= 0)
+    members = members[_order(subgroup[members], len(block.before))]
+    after = keys.key(block.after, block.places)
+    for part in _runs(subgroup[members], max(1, _CELLS // len(block.after))):
+        chosen = members[part]
+        mine = subgroup[chosen]
+        distinct, base = _distinct(flat(others[chosen]))
+        order = _order(base, len(distinct))
+        first = np.concatenate([[0], np.cumsum(np.bincount(base))[:-1]])
+        needed = np.logical_or.reduceat(block.valid[mine[order]], first, axis=0)
+        at, action = np.nonzero(needed)
+        asked = flat(words(distinct)[at] + after[action])
+        present = mine[np.flatnonzero(np.diff(mine, prepend=-1))]
+        position = np.cumsum(np.diff(mine, prepend=mine[0]) > 0)
+        yield _Task(block, present, position, rows.group[chosen], rows.weight[chosen], base, needed, asked)
 
 
 def _find(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Return the position in `wanted` of each value, -1 if it is not there."""
     order = np.argsort(wanted)
-    at = np.minimum(np.searchsorted(wanted[order], values), len(wanted) - 1)
-    return np.where(wanted[order][at] == values, order[at], -1)
+    known = wanted[order]
+    at = np.minimum(np.searchsorted(known, values), len(wanted) - 1)
+    return np.where(known[at] == values, order[at], -1)
+
+
+def _order(numbers: np.ndarray, below: int) -> np.ndarray:
+    """Return the stable order of small whole numbers; few enough are sorted in linear time."""
+    return np.argsort(numbers.astype(np.uint16) if below <= 2**16 else numbers, kind="stable")
+
+
+def _distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct keys, and which of them each key is."""
+    if keys.dtype == np.int64:
+        place, distinct = pd.factorize(keys)
+        return distinct, place
+    distinct, place = np.unique(keys, return_inverse=True)
+    return distinct, place.reshape(-1)
 
 
 def _runs(subgroup: np.ndarray, step: int) -> Iterator[slice]:
@@ -224,28 +281,22 @@ def _answer(tasks: list[_Task], rules: Rules, predictions: Predictions) -> list[
 
 
 def _count(task: _Task, good: np.ndarray, rules: Rules) -> tuple[np.ndarray, ...]:
-    """Return the subgroups, sizes, numbers of actions, actions, costs, flipped and reached of a task."""
+    """Return the features, subgroups, sizes, numbers of actions, actions, costs, flipped and reached of a task."""
     block = task.block
     flips = np.zeros(task.needed.shape, dtype=bool)
     flips[task.needed] = good
-    present, subgroup = np.unique(task.subgroup, return_inverse=True)
-    valid = block.valid[present]
+    valid, before = block.valid[task.subgroups], block.before[task.subgroups]
     at, action = np.nonzero(valid)
-    cost = rules.cost(block.places, block.before[present][at], block.after[action])
     priced = np.full(valid.shape, np.inf)
-    priced[at, action] = cost
+    priced[at, action] = rules.cost(block.places, before[at], block.after[action])
     order = np.argsort(priced, axis=1, kind="stable")
-    ranked = np.take_along_axis(priced, order, axis=1)
-    inside = np.isfinite(ranked)
-    ours = np.take_along_axis(flips[task.base], order[subgroup], axis=1) & inside[subgroup]
-    sizes, flipped, reached = tally(ours, subgroup * 2 + task.group, task.weight, 2 * len(present))
-    number = block.valid.shape[1]
-    pairs = [np.moveaxis(part.reshape(-1, 2, number), 1, 2)[inside] for part in (flipped, reached)]
-    at, chosen = np.nonzero(inside)[0], order[inside]
-    return (
-        block.places, block.before[present], sizes.reshape(-1, 2), inside.sum(axis=1), block.after[chosen],
-        ranked[inside], *pairs,
-    )  # fmt: skip
+    priced = np.take_along_axis(priced, order, axis=1)
+    inside = np.isfinite(priced)
+    ours = np.take_along_axis(flips[task.base], order[task.subgroup], axis=1) & inside[task.subgroup]
+    sizes, flipped, reached = tally(ours, task.subgroup * 2 + task.group, task.weight, 2 * len(before))
+    pairs = [np.moveaxis(part.reshape(-1, 2, len(block.after)), 1, 2)[inside] for part in (flipped, reached)]
+    actions = block.after[order[inside]]
+    return block.places, before, sizes.reshape(-1, 2), inside.sum(axis=1), actions, priced[inside], *pairs
 
 
 def tally(flips: np.ndarray, group: np.ndarray, weight: np.ndarray, number: int) -> tuple[np.ndarray, ...]:
