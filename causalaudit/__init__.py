@@ -2,6 +2,7 @@
 
 from causalaudit.counterfactuals import CounterfactualDraws, counterfactuals
 from causalaudit.inference import Posterior, fit
+from causalaudit.recourse import audit_recourse
 from causalaudit.scm import SCM, diagram
 from causalaudit.situation_testing import Gower, intersection, multiple_discrimination, situation_testing
 
@@ -12,6 +13,7 @@ __all__ = [
     "CounterfactualDraws",
     "Gower",
     "Posterior",
+    "audit_recourse",
     "counterfactuals",
     "datasets",
     "diagram",

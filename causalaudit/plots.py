@@ -18,16 +18,20 @@ from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.errors import DataError, nearest
 from causalaudit.inference import Posterior
 from causalaudit.intervals import hdi
+from causalaudit.recourse.plots import plot_effectiveness_cost, plot_rank_agreement, plot_top_subgroups
 from causalaudit.situation_testing.plots import plot_cases, plot_distributions, plot_forest, plot_groups
 
 __all__ = [
     "plot_cases",
     "plot_diagram",
     "plot_distributions",
+    "plot_effectiveness_cost",
     "plot_effects",
     "plot_forest",
     "plot_groups",
     "plot_predictive",
+    "plot_rank_agreement",
+    "plot_top_subgroups",
     "plot_worlds",
 ]
 

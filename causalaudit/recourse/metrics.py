@@ -41,9 +41,14 @@ def cost_of_effectiveness(candidates: Candidates, phi: float, viewpoint: str) ->
 
     In the micro viewpoint it is a step of the distribution.
     """
+    costs = least_cost(candidates, phi, viewpoint)
+    return costs.round(COST_DECIMALS) if viewpoint == MICRO else costs
+
+
+def least_cost(candidates: Candidates, phi: float, viewpoint: str) -> np.ndarray:
+    """Return the cost of the cheapest action by which a share phi has recourse; infinite if there is none."""
     enough = _enough(candidates, _counts(candidates, viewpoint), phi)
-    costs = steps(candidates) if viewpoint == MICRO else candidates.costs
-    return np.minimum.reduceat(np.where(enough, costs, np.inf), candidates.start[:-1], axis=-1)
+    return np.minimum.reduceat(np.where(enough, candidates.costs, np.inf), candidates.start[:-1], axis=-1)
 
 
 def tradeoff(candidates: Candidates, viewpoint: str) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ FeatureCost = float | Callable[[Any, Any], float]
 Weights = Mapping[str, FeatureCost] | Callable[[dict[str, Any], dict[str, Any]], float]
 
 # Costs are sums; the last digits are noise of the arithmetic, which would tell equal costs apart.
-_DECIMALS = 12
+DECIMALS = 12
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Rules:
         """Return the costs of actions, row by row: the sum over features, or what the user's function says."""
         if self.whole is None:
             parts = [self.rules[place].cost(before[:, at], after[:, at]) for at, place in enumerate(places)]
-            return np.round(np.sum(parts, axis=0), _DECIMALS) + 0.0
+            return np.round(np.sum(parts, axis=0), DECIMALS) + 0.0
         rows = zip(self._named(places, before), self._named(places, after), strict=True)
         return np.array([_checked(self.whole(old, new), old, new) for old, new in rows], dtype=float)
 
