@@ -14,7 +14,7 @@ import numpy as np
 
 from causalaudit.recourse.candidates import Candidates
 from causalaudit.recourse.limits import Payments, added_in_squares, difference, lower_limit, upper_limit
-from causalaudit.recourse.metrics import MICRO, last_of_cost, running_maximum, steps
+from causalaudit.recourse.metrics import last_of_cost, running_maximum, steps
 
 
 @dataclass(frozen=True)
@@ -196,62 +196,6 @@ def payments(candidates: Candidates, no_recourse_cost: float | None = None) -> P
     kept = np.asarray((people > 0).any(axis=0))
     kept[first] = True
     return Payments(np.cumsum(kept)[first] - 1, costs[kept], people[:, kept], least, largest)
-
-
-def sampling_interval(
-    candidates: Candidates,
-    metric: str,
-    parameter: float,
-    viewpoint: str,
-    values: np.ndarray,
-    limits: Band,
-    alpha: float,
-    no_recourse_cost: float | None = None,
-) -> np.ndarray:
-    """Return the intervals of one notion for all subgroups, turned so that they hold the score.
-
-    Parameters
-    ----------
-    candidates
-        Subgroups, actions and the people they help.
-    metric, parameter, viewpoint
-        The notion, as in the table of a result.
-    values
-        The values of both groups: 2 × subgroups.
-    limits
-        From `band`, at the same level.
-    alpha
-        The level for one subgroup: that of the family, divided by the number of subgroups searched.
-    no_recourse_cost
-        Of `mean_recourse`.
-
-    Returns
-    -------
-    numpy.ndarray
-        Lower and upper ends of how much worse off the group in `bias_against` is (`towards`); for the trade-off, of
-        the distance, which has no sign.
-    """
-    apart = _less(values)
-    micro = viewpoint == MICRO
-    if metric == "effectiveness_cost_tradeoff":
-        return micro_tradeoff(np.abs(apart), candidates.sizes, alpha) if micro else macro_tradeoff(candidates, limits)
-    if metric in ("equal_effectiveness", "effectiveness_within_budget"):
-        budget = np.inf if metric == "equal_effectiveness" else parameter
-        ends = (
-            micro_effectiveness(candidates, alpha, budget) if micro else macro_effectiveness(candidates, limits, budget)
-        )
-    elif metric == "cost_of_effectiveness":
-        ends = micro_cost(candidates, parameter, alpha) if micro else macro_cost(candidates, limits, parameter)
-    elif metric == "equal_choice":
-        ends = macro_choice(candidates, limits, parameter)
-    else:
-        ends = mean_cost(candidates, alpha, no_recourse_cost if metric == "mean_recourse" else None)
-    return towards(ends, apart)
-
-
-def _less(values: np.ndarray) -> np.ndarray:
-    """Return the first value less the second."""
-    return np.asarray(difference(values, values)[0])
 
 
 def towards(ends: np.ndarray, signed: np.ndarray) -> np.ndarray:
