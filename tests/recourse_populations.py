@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from causalaudit.recourse import intervals
-from causalaudit.recourse.tallies import Tallies
+from causalaudit.recourse.candidates import Candidates
 
 PHI, BUDGET, NO_RECOURSE = 0.5, 2.0, 30.0
 VALUES = (
@@ -48,16 +48,10 @@ class Population:
         return compare(*(values(group, self.reach(group), self.cost) for group in (self.first, self.second)), self.cost)
 
     def sample(self, rng, repeats):
-        """Tallies of `repeats` samples, one after the other, as subgroups."""
+        """Counts in `repeats` samples, one after the other, as subgroups."""
         drawn = [self._draw(rng, group, size, repeats) for group, size in self.groups()]
-        number = int(np.prod(drawn[0][0].shape[:-1]))
-        return Tallies(
-            start=np.arange(number) * len(self.cost),
-            cost=np.tile(self.cost, number),
-            size=np.repeat(np.array(self.sizes)[:, None], number, axis=1),
-            flipped=np.stack([flipped.ravel() for flipped, _ in drawn]),
-            reached=np.stack([reached.ravel() for _, reached in drawn]),
-        )
+        flipped, reached = (np.stack([part[place].ravel() for part in drawn]) for place in (0, 1))
+        return counted(flipped, reached, self.sizes, self.cost)
 
     def _draw(self, rng, group, size, repeats):
         if self.nested and (np.diff(group) >= 0).all():
@@ -67,6 +61,22 @@ class Population:
             return counts, counts
         helped = rng.random((repeats, size, 1 if self.nested else group.shape[-1])) < group
         return helped.sum(axis=1), np.logical_or.accumulate(helped, axis=2).sum(axis=1)
+
+
+def counted(flipped, reached, sizes, cost):
+    """Candidates with these counts (2 × pairs), all subgroups having the same sizes and costs."""
+    flipped, reached = np.asarray(flipped), np.asarray(reached)
+    number = flipped.shape[1] // len(cost)
+    nothing = np.full((number, 1), -1)
+    return Candidates(
+        subgroups=nothing,
+        sizes=np.repeat(np.array(sizes)[:, None], number, axis=1),
+        start=np.arange(number + 1) * len(cost),
+        actions=np.repeat(nothing, len(cost), axis=0),
+        costs=np.tile(np.asarray(cost, dtype=float), number),
+        flipped=flipped,
+        reached=reached,
+    )
 
 
 def values(effectiveness, reach, cost):
@@ -103,33 +113,31 @@ def compare(first, second, cost):
     return result
 
 
-def observed(tallies, cost):
+def observed(candidates, cost):
     """The differences in samples of populations with these costs."""
     shares = [
-        [
-            counts[group].reshape(-1, len(cost)) / tallies.size[group][:, None]
-            for counts in (tallies.flipped, tallies.reached)
-        ]
-        for group in (0, 1)
+        [counts[group].reshape(-1, len(cost)) / candidates.sizes[group][:, None] for counts in each]
+        for group, each in enumerate([(candidates.flipped, candidates.reached)] * 2)
     ]
     return compare(*(values(effectiveness, reach, cost) for effectiveness, reach in shares), cost)
 
 
-def all_intervals(tallies, cost, alpha):
+def all_intervals(candidates, cost, alpha):
     """The intervals of every notion."""
-    limits = intervals.band(tallies, alpha)
+    limits = intervals.band(candidates, alpha)
+    distance = observed(candidates, cost)["trade-off micro"]
     return {
-        "effectiveness macro": intervals.macro_effectiveness(tallies, limits),
-        "effectiveness micro": intervals.micro_effectiveness(tallies, alpha),
-        "budget macro": intervals.macro_effectiveness(tallies, limits, BUDGET),
-        "budget micro": intervals.micro_effectiveness(tallies, alpha, BUDGET),
-        "choice": intervals.macro_choice(tallies, limits, PHI),
-        "cost macro": intervals.macro_cost(tallies, limits, PHI),
-        "cost micro": intervals.micro_cost(tallies, PHI, alpha),
-        "conditional mean": intervals.mean_cost(tallies, alpha),
-        "mean": intervals.mean_cost(tallies, alpha, NO_RECOURSE),
-        "trade-off macro": intervals.macro_tradeoff(tallies, limits),
-        "trade-off micro": intervals.micro_tradeoff(observed(tallies, cost)["trade-off micro"], tallies.size, alpha),
+        "effectiveness macro": intervals.macro_effectiveness(candidates, limits),
+        "effectiveness micro": intervals.micro_effectiveness(candidates, alpha),
+        "budget macro": intervals.macro_effectiveness(candidates, limits, BUDGET),
+        "budget micro": intervals.micro_effectiveness(candidates, alpha, BUDGET),
+        "choice": intervals.macro_choice(candidates, limits, PHI),
+        "cost macro": intervals.macro_cost(candidates, limits, PHI),
+        "cost micro": intervals.micro_cost(candidates, PHI, alpha),
+        "conditional mean": intervals.mean_cost(candidates, alpha),
+        "mean": intervals.mean_cost(candidates, alpha, NO_RECOURSE),
+        "trade-off macro": intervals.macro_tradeoff(candidates, limits),
+        "trade-off micro": intervals.micro_tradeoff(distance, candidates.sizes, alpha),
     }
 
 

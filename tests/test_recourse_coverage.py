@@ -38,8 +38,8 @@ def check(covered, repeats, what):
 @pytest.mark.parametrize("what", POPULATIONS)
 def test_coverage_in_one_subgroup(what):
     population = POPULATIONS[what]
-    tallies = population.sample(np.random.default_rng(1), SAMPLES)
-    found, truth = all_intervals(tallies, population.cost, 1 - PROB), population.differences()
+    sample = population.sample(np.random.default_rng(1), SAMPLES)
+    found, truth = all_intervals(sample, population.cost, 1 - PROB), population.differences()
     check({name: inside(found[name], truth[name]).mean() for name in NOTIONS}, SAMPLES, what)
 
 
@@ -58,9 +58,9 @@ def searched(kind):
 def test_coverage_in_the_subgroup_that_comes_out_on_top(kind):
     """Of 500 subgroups, the one with the largest score; and of the whole family."""
     population = searched(kind)
-    tallies = population.sample(np.random.default_rng(2), SEARCHES)
-    found = all_intervals(tallies, population.cost, (1 - PROB) / SUBGROUPS)
-    truth, seen = population.differences(), observed(tallies, population.cost)
+    sample = population.sample(np.random.default_rng(2), SEARCHES)
+    found = all_intervals(sample, population.cost, (1 - PROB) / SUBGROUPS)
+    truth, seen = population.differences(), observed(sample, population.cost)
     top, family = {}, {}
     for name in NOTIONS:
         holds = inside(found[name].reshape(2, SEARCHES, SUBGROUPS), truth[name])

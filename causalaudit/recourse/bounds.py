@@ -15,32 +15,32 @@ def score_intervals(
 
     They are turned towards the group that is worse off, so that they hold the score.
     """
-    band = intervals.band(candidates.tallies, alpha)
+    band = intervals.band(candidates, alpha)
     return [_ends(notion, candidates, band, own, alpha) for notion, own in zip(notions, values, strict=True)]
 
 
 def _ends(notion: Notion, candidates: Candidates, band: intervals.Band, values: np.ndarray, alpha: float) -> np.ndarray:
-    tallies, micro = candidates.tallies, notion.viewpoint == MICRO
+    micro = notion.viewpoint == MICRO
     apart = difference(values)
     match notion.metric:
         case "effectiveness_cost_tradeoff":
             if micro:
                 return intervals.micro_tradeoff(np.abs(apart), candidates.sizes, alpha)
-            return intervals.macro_tradeoff(tallies, band)
+            return intervals.macro_tradeoff(candidates, band)
         case "equal_choice":
-            ends = intervals.macro_choice(tallies, band, notion.parameter)
+            ends = intervals.macro_choice(candidates, band, notion.parameter)
         case "cost_of_effectiveness" if micro:
-            ends = intervals.micro_cost(tallies, notion.parameter, alpha)
+            ends = intervals.micro_cost(candidates, notion.parameter, alpha)
         case "cost_of_effectiveness":
-            ends = intervals.macro_cost(tallies, band, notion.parameter)
+            ends = intervals.macro_cost(candidates, band, notion.parameter)
         case "conditional_mean_recourse" | "mean_recourse":
-            ends = intervals.mean_cost(tallies, alpha, notion.no_recourse_cost)
+            ends = intervals.mean_cost(candidates, alpha, notion.no_recourse_cost)
         case _:
             budget = np.inf if np.isnan(notion.parameter) else notion.parameter
             if micro:
-                ends = intervals.micro_effectiveness(tallies, alpha, budget)
+                ends = intervals.micro_effectiveness(candidates, alpha, budget)
             else:
-                ends = intervals.macro_effectiveness(tallies, band, budget)
+                ends = intervals.macro_effectiveness(candidates, band, budget)
     return intervals.towards(ends, apart)
 
 
@@ -54,5 +54,5 @@ def curve_bands(candidates: Candidates, viewpoint: str, alpha: float) -> tuple[n
         reach = np.sqrt(np.log(4 / alpha) / (2 * candidates.sizes))[:, candidates.subgroup]
         curves = distribution(candidates, MICRO)
         return np.clip(curves - reach, 0, 1), np.clip(curves + reach, 0, 1)
-    band = intervals.band(candidates.tallies, alpha)
+    band = intervals.band(candidates, alpha)
     return running_maximum(band.low, candidates.start), running_maximum(band.high, candidates.start)

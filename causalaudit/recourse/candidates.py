@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,6 @@ from causalaudit.progress import watched
 from causalaudit.recourse.people import People
 from causalaudit.recourse.predictions import Keys, Predictions, flat, words
 from causalaudit.recourse.rules import Rules
-from causalaudit.recourse.tallies import Tallies
 
 # The most pairs of a subgroup and an action; cells (people × actions) and counterfactual rows that are held at a time.
 MOST_PAIRS = 20_000_000
@@ -74,11 +72,6 @@ class Candidates:
             self.subgroups[[subgroup]], self.sizes[:, [subgroup]], np.array([0, pairs.stop - pairs.start]),
             self.actions[pairs], self.costs[pairs], self.flipped[..., pairs], self.reached[..., pairs],
         )  # fmt: skip
-
-    @cached_property
-    def tallies(self) -> Tallies:
-        """The counts without the names, as intervals take them."""
-        return Tallies(self.start[:-1], self.costs, self.sizes, self.flipped, self.reached)
 
 
 @dataclass(frozen=True)

@@ -4,46 +4,22 @@ All are about the difference between the two protected groups, the value of the 
 the lower and the upper end along a first axis of length two. They are for one subgroup: for all subgroups of a search
 at once, the one that comes out on top included, give them `alpha` divided by the number of subgroups searched.
 
-Group sizes are taken as given. The limits that make up a band are Clopper and Pearson's, which are exact: Wilson's are
-far from it at the levels to which a search over thousands of subgroups leads.
+Group sizes are taken as given. Limits of proportions are Clopper and Pearson's, which are exact: Wilson's are far from
+it at the levels to which a search over thousands of subgroups leads.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betainccinv, betaincinv
 
-from causalaudit.recourse.mean_limits import mean_limits
-from causalaudit.recourse.tallies import Tallies
-
-
-def lower_limit(count: np.ndarray, size: np.ndarray, level: np.ndarray | float) -> np.ndarray:
-    """Return Clopper and Pearson's lower limit of a proportion, which lies above it with probability `level` at most.
-
-    Examples
-    --------
-    >>> lower_limit(np.array([0, 5, 10]), np.array([10, 10, 10]), 0.025).round(3)
-    array([0.   , 0.187, 0.692])
-    """
-    found = betaincinv(np.maximum(count, 1), size - count + 1, level)
-    return np.where(count == 0, 0.0, found)
-
-
-def upper_limit(count: np.ndarray, size: np.ndarray, level: np.ndarray | float) -> np.ndarray:
-    """Return Clopper and Pearson's upper limit of a proportion.
-
-    Examples
-    --------
-    >>> upper_limit(np.array([0, 5, 10]), np.array([10, 10, 10]), 0.025).round(3)
-    array([0.308, 0.813, 1.   ])
-    """
-    found = betainccinv(count + 1, np.maximum(size - count, 1), level)
-    return np.where(count == size, 1.0, found)
+from causalaudit.recourse.candidates import Candidates
+from causalaudit.recourse.limits import Payments, added_in_squares, difference, lower_limit, upper_limit
+from causalaudit.recourse.metrics import last_of_cost, running_maximum, steps
 
 
 @dataclass(frozen=True)
 class Band:
-    """Limits of the effectiveness of every action, in both groups: 2 × actions.
+    """Limits of the effectiveness of every action, in both groups: 2 × pairs.
 
     Attributes
     ----------
@@ -61,23 +37,17 @@ class Band:
     each_high: np.ndarray
 
 
-def band(tallies: Tallies, alpha: float = 0.05) -> Band:
+def band(candidates: Candidates, alpha: float = 0.05) -> Band:
     """Return the limits that the intervals of the macro viewpoint are images of.
 
     Four events may go wrong (two groups, two sides), each with probability `alpha` / 4, which is divided among the
     actions of the subgroup where it must hold for all of them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> two = np.array([[4, 9], [90, 60]])
-    >>> tallies = Tallies(np.array([0]), np.array([1.0, 2.0]), np.array([[40], [300]]), two, two)
-    >>> band(tallies, alpha=0.1).high.round(2)
-    array([[0.26, 0.41],
-           [0.36, 0.26]])
     """
-    size, actions = tallies.spread(tallies.size), tallies.spread(tallies.actions)[None]
-    cells = np.broadcast_arrays(tallies.flipped, size, actions)
+    cells = np.broadcast_arrays(
+        candidates.flipped,
+        candidates.sizes[:, candidates.subgroup],
+        np.diff(candidates.start)[candidates.subgroup],
+    )
     (count, size, actions), place = _distinct(*cells)
     level = alpha / 4
     limits = (
@@ -95,120 +65,73 @@ def _distinct(*cells: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
     return list(np.unravel_index(keys, shape)), place.reshape(cells[0].shape)
 
 
-def difference(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return the interval of the first value less the second, from limits of both (2 × subgroups).
-
-    Infinity less infinity is 0: nobody is worse off.
-
-    Examples
-    --------
-    >>> difference(np.array([[1.0], [np.inf]]), np.array([[3.0], [np.inf]])).ravel()
-    array([-inf, -inf])
-    """
-    return np.stack([_less(low[0], high[1]), _less(high[0], low[1])])
-
-
-def _less(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    same = np.isinf(first) & np.isinf(second)
-    return np.where(same, 0.0, first - np.where(same, 0.0, second))
-
-
-def macro_effectiveness(tallies: Tallies, limits: Band, budget: float = np.inf) -> np.ndarray:
+def macro_effectiveness(candidates: Candidates, limits: Band, budget: float = np.inf) -> np.ndarray:
     """Return the intervals of equal effectiveness (within a budget), macro viewpoint.
 
     The largest effectiveness lies between the largest limits. Where no action is within the budget both are 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> two = np.array([[4, 9], [90, 60]])
-    >>> tallies = Tallies(np.array([0]), np.array([1.0, 2.0]), np.array([[40], [300]]), two, two)
-    >>> macro_effectiveness(tallies, band(tallies, alpha=0.1)).round(2).ravel()
-    array([-0.26,  0.14])
     """
-    allowed = tallies.cost <= budget
-    return difference(
-        tallies.largest(np.where(allowed, limits.low, 0.0)), tallies.largest(np.where(allowed, limits.each_high, 0.0))
-    )
+    allowed = candidates.costs <= budget
+    ends = (np.where(allowed, limit, 0.0) for limit in (limits.low, limits.each_high))
+    return difference(*(np.maximum.reduceat(limit, candidates.start[:-1], axis=-1) for limit in ends))
 
 
-def macro_choice(tallies: Tallies, limits: Band, phi: float) -> np.ndarray:
-    """Return the intervals of equal choice: of the difference in the number of actions that work for a share `phi`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> two = np.array([[4, 9], [90, 60]])
-    >>> tallies = Tallies(np.array([0]), np.array([1.0, 2.0]), np.array([[40], [300]]), two, two)
-    >>> macro_choice(tallies, band(tallies, alpha=0.1), phi=0.25).ravel()
-    array([-2.,  2.])
-    """
-    low, high = (tallies.total((ends >= phi).astype(float)) for ends in (limits.low, limits.high))
-    return difference(low, high)
+def macro_choice(candidates: Candidates, limits: Band, phi: float) -> np.ndarray:
+    """Return the intervals of equal choice: of the difference in the number of actions that work for a share `phi`."""
+    works = (limit >= phi for limit in (limits.low, limits.high))
+    return difference(*(np.add.reduceat(each, candidates.start[:-1], axis=-1, dtype=float) for each in works))
 
 
-def macro_cost(tallies: Tallies, limits: Band, phi: float) -> np.ndarray:
+def macro_cost(candidates: Candidates, limits: Band, phi: float) -> np.ndarray:
     """Return the intervals of equal cost of effectiveness, macro viewpoint; costs may be infinite.
 
     The cheapest action that works for a share `phi` costs at least as much as the cheapest that may, by its upper
     limit, and at most as much as the cheapest that must, by its lower limit.
     """
-    return difference(
-        _cheapest(tallies, limits.each_high >= phi),
-        _cheapest(tallies, limits.low >= phi),
-    )
+    works = (limit >= phi for limit in (limits.each_high, limits.low))
+    return difference(*(_cheapest(candidates, candidates.costs, each) for each in works))
 
 
-def _cheapest(tallies: Tallies, works: np.ndarray) -> np.ndarray:
-    return tallies.smallest(np.where(works, tallies.cost, np.inf))
+def _cheapest(candidates: Candidates, costs: np.ndarray, works: np.ndarray) -> np.ndarray:
+    return np.minimum.reduceat(np.where(works, costs, np.inf), candidates.start[:-1], axis=-1)
 
 
-def macro_tradeoff(tallies: Tallies, limits: Band) -> np.ndarray:
+def macro_tradeoff(candidates: Candidates, limits: Band) -> np.ndarray:
     """Return the intervals of the effectiveness-cost trade-off, macro viewpoint: of the largest distance, unsigned."""
-    low, high = tallies.running_largest(limits.low), tallies.running_largest(limits.high)
-    ends = tallies.ends_cost
+    low, high = (running_maximum(limit, candidates.start) for limit in (limits.low, limits.high))
     apart = np.maximum(low[0] - high[1], low[1] - high[0])
     reach = np.maximum(high[0] - low[1], high[1] - low[0])
-    least, most = (tallies.largest(np.where(ends, distance, 0.0)) for distance in (apart, reach))
-    return np.stack([np.maximum(least, 0.0), most])
+    distances = np.where(last_of_cost(candidates), np.stack([apart, reach]), 0.0)
+    return np.maximum.reduceat(np.maximum(distances, 0.0), candidates.start[:-1], axis=-1)
 
 
-def micro_effectiveness(tallies: Tallies, alpha: float = 0.05, budget: float = np.inf) -> np.ndarray:
+def micro_effectiveness(candidates: Candidates, alpha: float = 0.05, budget: float = np.inf) -> np.ndarray:
     """Return the intervals of equal effectiveness (within a budget), micro viewpoint: Newcombe's, of two proportions.
 
-    Limits of the two proportions are combined as Newcombe does, but they are exact ones instead of Wilson's.
-
-    References
-    ----------
-    Newcombe (1998), Interval estimation for the difference between independent proportions, method 10.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> two = np.array([[4, 9], [90, 120]])
-    >>> tallies = Tallies(np.array([0]), np.array([1.0, 2.0]), np.array([[40], [300]]), two, two)
-    >>> micro_effectiveness(tallies, alpha=0.1).round(2).ravel()
-    array([-0.29, -0.03])
+    Newcombe's combination of limits, of exact ones instead of Wilson's. Where no action is within the budget both
+    proportions are 0.
     """
-    allowed = tallies.cost <= budget
-    count, size = tallies.largest(np.where(allowed, tallies.reached, 0)), tallies.size
-    low, high = (limit(count, size, alpha / 2) for limit in (lower_limit, upper_limit))
-    return np.where(tallies.largest(allowed), _squares_added(count / size, low, high), 0.0)
+    allowed, first = candidates.costs <= budget, candidates.start[:-1]
+    count = np.maximum.reduceat(np.where(allowed, candidates.reached, 0), first, axis=-1)
+
+    def limits(level: float) -> tuple[np.ndarray, np.ndarray]:
+        return lower_limit(count, candidates.sizes, level), upper_limit(count, candidates.sizes, level)
+
+    return np.where(np.logical_or.reduceat(allowed, first), added_in_squares(limits, alpha), 0.0)
 
 
-def micro_cost(tallies: Tallies, phi: float, alpha: float = 0.05) -> np.ndarray:
+def micro_cost(candidates: Candidates, phi: float, alpha: float = 0.05) -> np.ndarray:
     """Return the intervals of equal cost of effectiveness, micro viewpoint: of a quantile of each person's cost.
 
     The limits of the shares who reach recourse need not be simultaneous: the shares rise with the cost, so that the
     quantile is missed on a side only if the limit at one cost, fixed by the population, is.
     """
-    cells = np.broadcast_arrays(tallies.reached, tallies.spread(tallies.size))
+    cells = np.broadcast_arrays(candidates.reached, candidates.sizes[:, candidates.subgroup])
     (count, size), place = _distinct(*cells)
-    high, low = (limit(count, size, alpha / 4)[place] for limit in (upper_limit, lower_limit))
-    return difference(_cheapest(tallies, high >= phi), _cheapest(tallies, low >= phi))
+    works = (limit(count, size, alpha / 4)[place] >= phi for limit in (upper_limit, lower_limit))
+    return difference(*(_cheapest(candidates, steps(candidates), each) for each in works))
 
 
-def micro_tradeoff(distance: np.ndarray, size: np.ndarray, alpha: float = 0.05) -> np.ndarray:
+def micro_tradeoff(distance: np.ndarray, sizes: np.ndarray, alpha: float = 0.05) -> np.ndarray:
     """Return the intervals of the effectiveness-cost trade-off, micro viewpoint: of the Kolmogorov-Smirnov distance.
 
     Each group's distribution is nearer to its population's than Dvoretzky, Kiefer, Wolfowitz and Massart's bound at
@@ -218,7 +141,7 @@ def micro_tradeoff(distance: np.ndarray, size: np.ndarray, alpha: float = 0.05) 
     ----------
     distance
         The distance between the two distributions, for each subgroup.
-    size
+    sizes
         People of the two groups: 2 × subgroups.
     alpha
         The level.
@@ -229,56 +152,50 @@ def micro_tradeoff(distance: np.ndarray, size: np.ndarray, alpha: float = 0.05) 
     >>> micro_tradeoff(np.array([0.4]), np.array([[40], [300]]), alpha=0.1).round(2).ravel()
     array([0.11, 0.69])
     """
-    reach = np.sqrt(np.log(4 / alpha) / (2 * size)).sum(axis=0)
+    reach = np.sqrt(np.log(4 / alpha) / (2 * sizes)).sum(axis=0)
     return np.clip(np.stack([distance - reach, distance + reach]), 0, 1)
 
 
-def mean_cost(tallies: Tallies, alpha: float = 0.05, no_recourse_cost: float | None = None) -> np.ndarray:
+def mean_cost(candidates: Candidates, alpha: float = 0.05, no_recourse_cost: float | None = None) -> np.ndarray:
     """Return the intervals of equal (conditional) mean recourse: of the difference of the mean costs.
 
-    The limits of the two means are those of a bootstrap, `mean_limits`; they are combined as Newcombe combines
-    Wilson's.
+    The limits of the two means are those of a bootstrap, `Payments.mean_limits`, combined as Newcombe does.
 
     Parameters
     ----------
-    tallies
-        The people whom actions help.
+    candidates
+        Subgroups, actions and the people they help.
     alpha
         The level.
     no_recourse_cost
         The cost of those whom no action helps. None: they do not count (conditional mean); where nobody is left the
         mean is infinite, and its population's value anything from the least cost on.
-
-    References
-    ----------
-    Zou and Donner (2008), Construction of confidence limits about effect measures: a general approach.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> reached = np.array([[4, 9], [90, 120]])
-    >>> tallies = Tallies(np.array([0]), np.array([1.0, 2.0]), np.array([[40], [300]]), reached, reached)
-    >>> mean_cost(tallies, alpha=0.1).round(2).ravel()
-    array([-0.01,  0.59])
     """
+    paid = payments(candidates, no_recourse_cost)
+    nobody = paid.total(paid.people) == 0
+
+    def limits(level: float) -> tuple[np.ndarray, np.ndarray]:
+        low, high = paid.mean_limits(level)
+        return np.where(nobody, paid.least, low), np.where(nobody, np.inf, high)
+
+    return added_in_squares(limits, alpha)
+
+
+def payments(candidates: Candidates, no_recourse_cost: float | None = None) -> Payments:
+    """Return what people pay, each for their cheapest action; costs that nobody pays are left out."""
+    start, costs, reached = candidates.start, candidates.costs, candidates.reached
+    first, end = start[:-1], start[1:]
+    least, largest = costs[first], costs[end - 1]
+    people = np.diff(reached, axis=-1, prepend=0)
+    people[:, first] = reached[:, first]
     if no_recourse_cost is not None:
-        tallies = tallies.all_reached(no_recourse_cost)
-    people, number = tallies.new(), tallies.last(tallies.reached)
-    ends = np.stack([tallies.smallest(tallies.cost), tallies.largest(tallies.cost)])
-    low, high = mean_limits(tallies, people, ends, alpha / 2)
-    nobody = number == 0
-    mean = tallies.total(people * tallies.cost) / np.where(nobody, 1, number)
-    apart = _squares_added(mean, low, high)
-    unknown = difference(np.where(nobody, ends[0], low), np.where(nobody, np.inf, high))
-    return np.where(nobody.any(axis=0), unknown, apart)
-
-
-def _squares_added(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return the interval of the first value less the second, distances from values to limits added in squares."""
-    apart = values[0] - values[1]
-    least = apart - np.hypot(values[0] - low[0], high[1] - values[1])
-    most = apart + np.hypot(high[0] - values[0], values[1] - low[1])
-    return np.stack([least, most])
+        people = np.insert(people, end, candidates.sizes - reached[:, end - 1], axis=1)
+        costs = np.insert(costs, end, no_recourse_cost)
+        first = first + np.arange(len(first))
+        least, largest = np.minimum(least, no_recourse_cost), np.maximum(largest, no_recourse_cost)
+    kept = np.asarray((people > 0).any(axis=0))
+    kept[first] = True
+    return Payments(np.cumsum(kept)[first] - 1, costs[kept], people[:, kept], least, largest)
 
 
 def towards(ends: np.ndarray, signed: np.ndarray) -> np.ndarray:
@@ -306,4 +223,4 @@ def towards(ends: np.ndarray, signed: np.ndarray) -> np.ndarray:
     farthest = np.maximum(np.abs(low), np.abs(high))
     least = np.where(signed > 0, low, np.where(signed < 0, -high, -farthest))
     most = np.where(signed > 0, high, np.where(signed < 0, -low, farthest))
-    return np.stack([least + 0.0, most + 0.0])
+    return np.stack([least, most]) + 0.0
