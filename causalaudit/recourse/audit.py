@@ -9,7 +9,9 @@ import pandas as pd
 from causalaudit.errors import DataError
 from causalaudit.inference import Posterior
 from causalaudit.recourse.bounds import score_intervals
+from causalaudit.recourse.bridge import Values
 from causalaudit.recourse.candidates import Candidates, evaluate, match
+from causalaudit.recourse.causal import CausalRecourse, intervene
 from causalaudit.recourse.mining import frequent_itemsets
 from causalaudit.recourse.notions import Notion, all_notions, dense_ranks, percentile_budgets
 from causalaudit.recourse.people import People, code_people
@@ -41,6 +43,7 @@ def audit_recourse(
     draws: int | None = None,
     seed: int = 0,
     progress: bool = True,
+    values: Values | None = None,
 ) -> RecourseResult:
     """Compare how hard it is for two protected groups to turn an unfavourable prediction, in every frequent subgroup.
 
@@ -86,7 +89,9 @@ def audit_recourse(
     no_recourse_cost
         The recourse cost of people without recourse (c∞), for the mean recourse; None: no such notion.
     posterior
-        A fit of a structural causal model. With it, an action is an intervention, to which what it causes responds.
+        A fit of a structural causal model. With it, an action is an intervention on what it changes, and all that this
+        causes responds, with each person's own noise, in every draw; the classifier is asked about the resulting
+        person. Features that the model lacks are changed as they are. The protected column never responds.
     alpha
         The level of the intervals, for all subgroups of the search at once.
     prob
@@ -95,6 +100,10 @@ def audit_recourse(
         Draws of the posterior that are used; None: all.
     seed, progress
         Of the draws; whether to show a bar when it is long.
+    values
+        With a posterior, for features that are binned in `data` but not in the fit: feature → bin → the value that an
+        action sets the variable to. Which bin a value belongs to is learned from the people, who are found in the fit
+        by the labels of the index.
 
     Returns
     -------
@@ -129,6 +138,8 @@ def audit_recourse(
     """
     _check_shares(support=support, alpha=alpha, prob=prob)
     thresholds = [_check_share("phi", value) for value in np.atleast_1d(np.asarray(phi, dtype=float)).tolist()]
+    if values is not None and posterior is None:
+        raise DataError("values say what bins stand for in a model, but there is no posterior.")
     people = code_people(data, protected, features, orders)
     rules = make_rules(people, data, numeric, ordinal, weights, immutable, increasing, never)
     predictions = Predictions(people, classifier, favourable)
@@ -142,9 +153,13 @@ def audit_recourse(
             "more features change."
         )
     candidates = evaluate(people, affected, blocks, rules, predictions, progress)
+    causal = None
+    if posterior is not None:
+        causal = intervene(posterior, data, people, affected, candidates, predictions, values, draws, seed, progress)
+        candidates = causal.candidates
     chosen = percentile_budgets(candidates) if budgets is None else _check_budgets(budgets)
     notions = all_notions(thresholds, chosen, _check_cost(no_recourse_cost))
-    table, values = tabulate(people, candidates, notions, alpha)
+    table, compared = tabulate(people, candidates, notions, alpha, prob, causal)
     settings = {
         "protected": protected, "features": list(people.features), "numeric": list(numeric), "ordinal": list(ordinal),
         "orders": dict(orders or {}), "weights": weights, "immutable": list(immutable), "increasing": list(increasing),
@@ -152,11 +167,16 @@ def audit_recourse(
         "no_recourse_cost": no_recourse_cost, "alpha": alpha, "prob": prob, "draws": draws, "seed": seed,
         "mined": len(subgroups), "searched": len(candidates), "predicted": predictions.asked,
     }  # fmt: skip
-    return RecourseResult(table, settings, values, notions, people, candidates, numbers)
+    return RecourseResult(table, settings, compared, notions, people, candidates, numbers, rules, causal)
 
 
 def tabulate(
-    people: People, candidates: Candidates, notions: tuple[Notion, ...], alpha: float
+    people: People,
+    candidates: Candidates,
+    notions: tuple[Notion, ...],
+    alpha: float,
+    prob: float,
+    causal: CausalRecourse | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the table of a result, and the values behind it, notion by notion."""
     subgroups = np.empty(len(candidates), dtype=object)
@@ -165,6 +185,9 @@ def tabulate(
     worse = np.stack([notion.disadvantage(own) for notion, own in zip(notions, values, strict=True)])
     score = np.abs(worse)
     ends = np.stack(score_intervals(notions, candidates, values, alpha / len(candidates)))
+    credible = np.full(ends.shape, np.nan)
+    if causal is not None:
+        credible = np.stack([causal.interval(notion, prob) for notion in notions])
     against = np.array([people.groups[1], None, people.groups[0]], dtype=object)[np.sign(worse).astype(int) + 1]
     repeats, number = len(candidates), len(notions)
     table = pd.DataFrame(
@@ -178,8 +201,8 @@ def tabulate(
             "rank": np.concatenate([dense_ranks(own) for own in score]),
             "interval_low": ends[:, 0].ravel(),
             "interval_high": ends[:, 1].ravel(),
-            "hdi_low": np.nan,
-            "hdi_high": np.nan,
+            "hdi_low": credible[:, 0].ravel(),
+            "hdi_high": credible[:, 1].ravel(),
             "n0": np.tile(candidates.sizes[0], number),
             "n1": np.tile(candidates.sizes[1], number),
         }

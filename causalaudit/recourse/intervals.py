@@ -5,13 +5,15 @@ the lower and the upper end along a first axis of length two. They are for one s
 at once, the one that comes out on top included, give them `alpha` divided by the number of subgroups searched.
 
 Group sizes are taken as given. Limits of proportions are Clopper and Pearson's, which are exact: Wilson's are far from
-it at the levels to which a search over thousands of subgroups leads.
+it at the levels to which a search over thousands of subgroups leads. Counts may be sums of probabilities (causal
+recourse, at their posterior expectation): these vary less than counts with the same mean.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from causalaudit.intervals import shortest_run
 from causalaudit.recourse.candidates import Candidates
 from causalaudit.recourse.limits import Payments, added_in_squares, difference, lower_limit, upper_limit
 from causalaudit.recourse.metrics import last_of_cost, running_maximum, steps
@@ -59,10 +61,13 @@ def band(candidates: Candidates, alpha: float = 0.05) -> Band:
 
 
 def _distinct(*cells: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return the distinct combinations of whole numbers, and where each cell's is among them."""
-    shape = tuple(int(cell.max()) + 1 for cell in cells)
-    keys, place = np.unique(np.ravel_multi_index(cells, shape), return_inverse=True)
-    return list(np.unravel_index(keys, shape)), place.reshape(cells[0].shape)
+    """Return the distinct combinations of numbers, and where each cell's is among them."""
+    known, codes = zip(*(np.unique(cell, return_inverse=True) for cell in cells), strict=True)
+    shape = tuple(len(values) for values in known)
+    keys = np.ravel_multi_index([code.reshape(cells[0].shape) for code in codes], shape)
+    distinct, place = np.unique(keys, return_inverse=True)
+    at = np.unravel_index(distinct, shape)
+    return [values[own] for values, own in zip(known, at, strict=True)], place.reshape(keys.shape)
 
 
 def macro_effectiveness(candidates: Candidates, limits: Band, budget: float = np.inf) -> np.ndarray:
@@ -224,3 +229,20 @@ def towards(ends: np.ndarray, signed: np.ndarray) -> np.ndarray:
     least = np.where(signed > 0, low, np.where(signed < 0, -high, -farthest))
     most = np.where(signed > 0, high, np.where(signed < 0, -low, farthest))
     return np.stack([least, most]) + 0.0
+
+
+def credible_interval(draws: np.ndarray, prob: float) -> np.ndarray:
+    """Return the shortest intervals that hold at least a share `prob` of draws, some of which may be infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> credible_interval(np.array([1.0, 1.0, 2.0, np.inf]), 0.75)
+    array([1., 2.])
+    >>> credible_interval(np.array([1.0, 1.0, 2.0, np.inf]), 0.9)
+    array([ 1., inf])
+    """
+    finite = np.abs(draws[np.isfinite(draws)]).max(initial=0.0)
+    beyond = 4 * finite + 1.0  # farther from all others than these from one another
+    ends = shortest_run(np.clip(draws, -beyond, beyond), prob)
+    return np.where(ends == beyond, np.inf, np.where(ends == -beyond, -np.inf, ends))

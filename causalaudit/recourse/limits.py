@@ -22,7 +22,7 @@ def lower_limit(count: np.ndarray, size: np.ndarray, level: np.ndarray | float) 
     >>> lower_limit(np.array([0, 5, 10]), np.array([10, 10, 10]), 0.025).round(3)
     array([0.   , 0.187, 0.692])
     """
-    found = betaincinv(np.maximum(count, 1), size - count + 1, level)
+    found = betaincinv(np.where(count == 0, 1, count), size - count + 1, level)
     return np.where(count == 0, 0.0, found)
 
 
@@ -34,7 +34,7 @@ def upper_limit(count: np.ndarray, size: np.ndarray, level: np.ndarray | float) 
     >>> upper_limit(np.array([0, 5, 10]), np.array([10, 10, 10]), 0.025).round(3)
     array([0.308, 0.813, 1.   ])
     """
-    found = betainccinv(count + 1, np.maximum(size - count, 1), level)
+    found = betainccinv(count + 1, np.where(count == size, 1, size - count), level)
     return np.where(count == size, 1.0, found)
 
 

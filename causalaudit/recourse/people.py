@@ -53,11 +53,16 @@ class People:
         """Return the codes of a predicate (-1: not in it) as feature → value."""
         return {self.features[place]: self.value(place, codes[place]) for place in np.flatnonzero(codes >= 0).tolist()}
 
+    @property
+    def group_levels(self) -> Any:
+        """The two protected levels, as an array of the column's own dtype."""
+        first = np.array([int(np.argmax(self.group == side)) for side in (0, 1)])
+        return self.data[self.protected].array.take(first)
+
     def frame(self, codes: np.ndarray, group: np.ndarray) -> pd.DataFrame:
         """Return coded rows as a table with the user's columns, dtypes and levels."""
         columns = {name: self.levels[place].take(codes[:, place]) for place, name in enumerate(self.features)}
-        first = np.array([int(np.argmax(self.group == side)) for side in (0, 1)])
-        columns[self.protected] = self.data[self.protected].array.take(first).take(group)
+        columns[self.protected] = self.group_levels.take(group)
         return pd.DataFrame({name: columns[name] for name in self.data.columns})
 
 

@@ -113,9 +113,13 @@ class Predictions:
         parts = [np.empty(0, dtype=bool)]
         for start in range(0, len(keys), ROWS):
             codes = self.keys.codes(words(keys[start : start + ROWS]))
-            parts.append(self._good(self._labels(self.people.frame(codes[:, :-1], codes[:, -1]))))
+            parts.append(self.decide(self.people.frame(codes[:, :-1], codes[:, -1])))
             self.asked += len(codes)
         return np.concatenate(parts)
+
+    def decide(self, frame: Any) -> np.ndarray:
+        """Return which people of a table have the favourable prediction."""
+        return self._good(self._labels(frame))
 
     def _labels(self, frame: Any) -> np.ndarray:
         try:

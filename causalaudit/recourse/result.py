@@ -12,10 +12,13 @@ from matplotlib.axes import Axes
 
 from causalaudit.errors import DataError, check_count
 from causalaudit.recourse.candidates import Candidates
+from causalaudit.recourse.causal import CausalRecourse
 from causalaudit.recourse.comparison import Comparison
 from causalaudit.recourse.notions import TITLES, Notion, fair_below
 from causalaudit.recourse.people import People
 from causalaudit.recourse.plots import plot_top_subgroups
+from causalaudit.recourse.rules import Rules
+from causalaudit.recourse.twins import compare_twins
 from causalaudit.results import AuditResult
 
 
@@ -51,6 +54,8 @@ class RecourseResult(AuditResult):
     people: People
     candidates: Candidates
     affected: tuple[int, int]
+    rules: Rules
+    causal: CausalRecourse | None = None
 
     @property
     def title(self) -> str:
@@ -74,14 +79,19 @@ class RecourseResult(AuditResult):
         -------
         pandas.DataFrame
             `metric, parameter, viewpoint`; `unfair`: subgroups with a score; `certain`: those whose interval is above
-            0; for each protected level the unfair subgroups biased against it; `largest`: the largest score.
+            0; for each protected level the unfair subgroups biased against it; `largest`: the largest score. With a
+            posterior also `prob_first`: the probability that the first place is right.
         """
         rows = []
         for notion, part in zip(self.notions, self.by_notion(), strict=True):
             row = {"metric": notion.metric, "parameter": notion.parameter, "viewpoint": notion.viewpoint}
             row |= {"unfair": int((part["score"] > 0).sum()), "certain": int((part["interval_low"] > 0).sum())}
             row |= {f"against {level}": int((part["bias_against"] == level).sum()) for level in self.groups}
-            rows.append(row | {"largest": float(part["score"].max())})
+            row |= {"largest": float(part["score"].max())}
+            if self.causal is not None:
+                first = self.causal.probabilities(notion, 0.0)["prob_first"].to_numpy()
+                row |= {"prob_first": float(first[(part["rank"] == 1).to_numpy()].max())}
+            rows.append(row)
         return pd.DataFrame(rows)
 
     def top(
@@ -219,13 +229,76 @@ class RecourseResult(AuditResult):
             table[f"together{group}"] = reached[group] / sizes[group]
         return table
 
+    def probabilities(self, tolerance: float = 0.0) -> pd.DataFrame:
+        """Return how sure the posterior is of each row of the table.
+
+        Parameters
+        ----------
+        tolerance
+            How much worse off a group may be, in the units of the score.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Row by row of the table: `prob_against0, prob_against1`, of the first and of the second protected group
+            being worse off by more than `tolerance`; `prob_unfair`, of that for the group in `bias_against` (the larger
+            of the two where there is none); `prob_first`, of the subgroup having the largest score, others sharing it
+            or not: how sure the ranking is of the first place.
+
+        Notes
+        -----
+        They are about the people of the data, of whom it is uncertain how they would respond.
+        """
+        causal = self._causal()
+        return pd.concat([causal.probabilities(notion, tolerance) for notion in self.notions], ignore_index=True)
+
+    def individuals(self, tolerance: float = 0.0) -> pd.DataFrame:
+        """Compare each affected person's recourse cost with that of their counterfactual twin.
+
+        The twin is who the person would be with the other level of the protected column, with the same noise. The
+        person chooses the cheapest of the changes tried on them that turns the prediction; so does the twin, who starts
+        from what the twin has, and pays nothing if the prediction is favourable already.
+
+        Parameters
+        ----------
+        tolerance
+            How much more a person may pay than the twin.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each affected person on whom an action was tried: the protected level, `cost` and `twin_cost`
+            (medians over the draws; infinite: no recourse), `hdi_low, hdi_high` (of the person's cost less the twin's;
+            infinity less infinity is 0), `prob_worse, prob_better` (of paying more, and less, by more than
+            `tolerance`).
+
+        References
+        ----------
+        von Kügelgen, Karimi, Bhatt, Valera, Weller and Schölkopf (2022), On the fairness of causal algorithmic
+        recourse, section 3.2.
+        """
+        causal = self._causal()
+        return compare_twins(causal.decider, causal.trials, self.rules, tolerance, self.settings["prob"])
+
+    def _causal(self) -> CausalRecourse:
+        if self.causal is None:
+            raise DataError("Probabilities need a posterior: without one, nobody responds, and nothing is uncertain.")
+        return self.causal
+
     @property
     def verdicts(self) -> pd.DataFrame:
-        """A row for each row of the table: flagged is what is certainly unfair, its interval being above 0."""
+        """A row for each row of the table: flagged is what is certainly unfair, its interval being above 0.
+
+        With a posterior, the probability is that of the group in `bias_against` being worse off.
+        """
         labels = [_text(predicate) for predicate in self.table["subgroup"].iloc[: len(self.candidates)]]
         units = [f"{notion.label}: {label}" for notion in self.notions for label in labels]
         return pd.DataFrame(
-            {"unit": units, "flagged": (self.table["interval_low"] > 0).to_numpy(), "probability": np.nan}
+            {
+                "unit": units,
+                "flagged": (self.table["interval_low"] > 0).to_numpy(),
+                "probability": np.nan if self.causal is None else self.probabilities()["prob_unfair"].to_numpy(),
+            }
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -233,13 +306,22 @@ class RecourseResult(AuditResult):
         return plot_top_subgroups(self, next(iter(TITLES)), ax=ax)
 
     def to_inference_data(self) -> az.InferenceData:
-        """Return scores, intervals and values by notion and subgroup, as constant data."""
+        """Return scores, intervals and values by notion and subgroup, as constant data.
+
+        With a posterior also the `difference` between the first and the second group in every draw.
+        """
         labels = [_text(predicate) for predicate in self.table["subgroup"].iloc[: len(self.candidates)]]
         coords = {"notion": [notion.label for notion in self.notions], "subgroup": labels}
         shape = (len(self.notions), len(labels))
         columns = pd.concat([self.table[["score", "rank", "interval_low", "interval_high"]], self.values], axis=1)
         arrays = {str(name): (("notion", "subgroup"), columns[name].to_numpy().reshape(shape)) for name in columns}
-        return az.InferenceData(constant_data=xr.Dataset(arrays, coords))
+        constants = xr.Dataset(arrays, coords)
+        if self.causal is None:
+            return az.InferenceData(constant_data=constants)
+        draws = np.stack([self.causal.differences(notion) for notion in self.notions], axis=1)[None]
+        apart = {"difference": (("chain", "draw", "notion", "subgroup"), draws)}
+        posterior = xr.Dataset(apart, {"chain": [0], "draw": np.arange(draws.shape[1]), **coords})
+        return az.InferenceData(posterior=posterior, constant_data=constants)
 
 
 def _text(predicate: Mapping[str, Any]) -> str:
