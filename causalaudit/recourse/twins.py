@@ -55,9 +55,7 @@ class Twins:
         """Return what changes cost the twins, from what they have: infinite where a change is not feasible."""
         places = np.flatnonzero(new[0] >= 0)
         shape = (len(self.bridge.numbers), len(persons))
-        before = [
-            self.codes[place][:, persons] if place in self.codes else self._own(persons, place) for place in places
-        ]
+        before = [self.before(persons, place) for place in places.tolist()]
         old = np.stack([np.broadcast_to(part, shape).ravel() for part in before])
         target = np.stack([np.broadcast_to(new[:, place], shape).ravel() for place in places])
         cases, back = np.unique(np.concatenate([old, target]), axis=1, return_inverse=True)
