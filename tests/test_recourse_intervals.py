@@ -35,19 +35,19 @@ def paid(cost, people, least, largest):
 @pytest.mark.parametrize("level", [0.05, 1e-3, 1e-8])
 @pytest.mark.parametrize(("count", "size"), [(0, 40), (1, 40), (5, 40), (3, 10), (5, 5), (2, 3000)])
 def test_limits_of_a_mean_of_two_costs_are_those_of_a_proportion(count, size, level):
-    low, high = paid([2.0, 5.0], [size - count, count], 2.0, 5.0).mean_limits(level)
+    low, high = paid([2.0, 5.0], [size - count, count], 2.0, 5.0).mean_limits(np.array([level]))
     exact = [limit(np.array(count), np.array(size), level) for limit in (lower_limit, upper_limit)]
     # The saddlepoint errs by a few per cent of a limit, to the safe side.
-    assert 0.9 * exact[0] - 1e-9 <= (low[0, 0] - 2) / 3 <= exact[0] + 1e-12
-    assert 0.9 * (1 - exact[1]) - 1e-9 <= 1 - (high[0, 0] - 2) / 3 <= 1 - exact[1] + 1e-12
+    assert 0.9 * exact[0] - 1e-9 <= (low[0, 0, 0] - 2) / 3 <= exact[0] + 1e-12
+    assert 0.9 * (1 - exact[1]) - 1e-9 <= 1 - (high[0, 0, 0] - 2) / 3 <= 1 - exact[1] + 1e-12
 
 
 def test_limits_of_a_mean_are_quantiles_of_the_bayesian_bootstrap_with_one_more_person():
     cost, people = np.array([1.0, 2.0, 3.0, 30.0]), np.array([10, 5, 3, 2])
-    low, high = paid(cost, people, 1.0, 30.0).mean_limits(0.01)
+    low, high = paid(cost, people, 1.0, 30.0).mean_limits(np.array([0.01]))
     weights = np.random.default_rng(0).dirichlet(np.append(people, 1), 200_000)
-    assert high[0, 0] == pytest.approx(np.quantile(weights @ np.append(cost, 30.0), 0.99), rel=0.01)
-    assert low[0, 0] == pytest.approx(np.quantile(weights @ np.append(cost, 1.0), 0.01), rel=0.01)
+    assert high[0, 0, 0] == pytest.approx(np.quantile(weights @ np.append(cost, 30.0), 0.99), rel=0.01)
+    assert low[0, 0, 0] == pytest.approx(np.quantile(weights @ np.append(cost, 1.0), 0.01), rel=0.01)
 
 
 def test_micro_effectiveness_is_near_newcombes_interval_in_large_groups():

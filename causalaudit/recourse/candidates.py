@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from causalaudit.errors import DataError
 from causalaudit.progress import watched
 from causalaudit.recourse.people import People
-from causalaudit.recourse.predictions import Keys, Predictions, flat, words
+from causalaudit.recourse.predictions import Keys, Predictions, distinct_keys, flat, words
 from causalaudit.recourse.rules import Rules
 
 # The most pairs of a subgroup and an action; cells (people × actions) and counterfactual rows that are held at a time.
@@ -220,7 +219,7 @@ def _tasks(rows: _Rows, block: Block, keys: Keys) -> Iterator[_Task]:
     for part in _runs(subgroup[members], max(1, _CELLS // len(block.after))):
         chosen = members[part]
         mine = subgroup[chosen]
-        distinct, base = _distinct(flat(others[chosen]))
+        distinct, base = distinct_keys(flat(others[chosen]))
         order = _order(base, len(distinct))
         first = np.concatenate([[0], np.cumsum(np.bincount(base))[:-1]])
         needed = np.logical_or.reduceat(block.valid[mine[order]], first, axis=0)
@@ -242,15 +241,6 @@ def _find(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 def _order(numbers: np.ndarray, below: int) -> np.ndarray:
     """Return the stable order of small whole numbers; few enough are sorted in linear time."""
     return np.argsort(numbers.astype(np.uint16) if below <= 2**16 else numbers, kind="stable")
-
-
-def _distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct keys, and which of them each key is."""
-    if keys.dtype == np.int64:
-        place, distinct = pd.factorize(keys)
-        return distinct, place
-    distinct, place = np.unique(keys, return_inverse=True)
-    return distinct, place.reshape(-1)
 
 
 def _runs(subgroup: np.ndarray, step: int) -> Iterator[slice]:

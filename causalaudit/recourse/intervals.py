@@ -118,8 +118,9 @@ def micro_effectiveness(candidates: Candidates, alpha: float = 0.05, budget: flo
     allowed, first = candidates.costs <= budget, candidates.start[:-1]
     count = np.maximum.reduceat(np.where(allowed, candidates.reached, 0), first, axis=-1)
 
-    def limits(level: float) -> tuple[np.ndarray, np.ndarray]:
-        return lower_limit(count, candidates.sizes, level), upper_limit(count, candidates.sizes, level)
+    def limits(levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        each = levels[:, None, None]
+        return lower_limit(count, candidates.sizes, each), upper_limit(count, candidates.sizes, each)
 
     return np.where(np.logical_or.reduceat(allowed, first), added_in_squares(limits, alpha), 0.0)
 
@@ -179,8 +180,8 @@ def mean_cost(candidates: Candidates, alpha: float = 0.05, no_recourse_cost: flo
     paid = payments(candidates, no_recourse_cost)
     nobody = paid.total(paid.people) == 0
 
-    def limits(level: float) -> tuple[np.ndarray, np.ndarray]:
-        low, high = paid.mean_limits(level)
+    def limits(levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        low, high = paid.mean_limits(levels)
         return np.where(nobody, paid.least, low), np.where(nobody, np.inf, high)
 
     return added_in_squares(limits, alpha)

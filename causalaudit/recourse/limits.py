@@ -2,16 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import betainccinv, betaincinv, ndtr, ndtri
 
-Limits = Callable[[float], tuple[np.ndarray, np.ndarray]]
+Limits = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
-# Directions in which the errors of two groups are added; halvings of the logarithm of a distance (in units of the
-# range of costs) that begins between these.
+# Directions in which the errors of two groups are added; the logarithm of a distance (in units of the range of costs)
+# is looked for between these, by halving and then by straight lines; smaller probabilities are this one.
 _ANGLES = np.linspace(0, np.pi / 2, 9)
-_STEPS, _NEAR, _FAR = 28, 1e-12, 1e4
+_NEAR, _FAR, _HALVINGS, _LINES = np.log(1e-12), np.log(1e4), 9, 4
+_SMALLEST = 1e-300
 
 
 def lower_limit(count: np.ndarray, size: np.ndarray, level: np.ndarray | float) -> np.ndarray:
@@ -67,7 +69,8 @@ def added_in_squares(limits: Limits, alpha: float) -> np.ndarray:
     Parameters
     ----------
     limits
-        Gives, for a level, the lower and the upper limits of both groups: two arrays of 2 × subgroups.
+        Gives, for an array of levels, the lower and the upper limits of both groups: two arrays of levels × 2 ×
+        subgroups.
     alpha
         The level of the interval.
 
@@ -78,15 +81,13 @@ def added_in_squares(limits: Limits, alpha: float) -> np.ndarray:
     Examples
     --------
     >>> count, size = np.array([[9], [120]]), np.array([[40], [300]])
-    >>> exact = lambda level: (lower_limit(count, size, level), upper_limit(count, size, level))
+    >>> exact = lambda levels: [limit(count, size, levels[:, None, None]) for limit in (lower_limit, upper_limit)]
     >>> added_in_squares(exact, 0.1).round(2).ravel()
     array([-0.29, -0.03])
     """
-    levels = ndtr(ndtri(alpha / 2) * np.sin(_ANGLES))
-    found = [limits(float(level)) for level in levels]
-    least = [first[0][0] - second[1][1] for first, second in zip(found, reversed(found), strict=True)]
-    most = [first[1][0] - second[0][1] for first, second in zip(found, reversed(found), strict=True)]
-    return np.stack([np.min(least, axis=0), np.max(most, axis=0)])
+    low, high = limits(ndtr(ndtri(alpha / 2) * np.sin(_ANGLES)))
+    least, most = low[:, 0] - high[::-1, 1], high[:, 0] - low[::-1, 1]
+    return np.stack([least.min(axis=0), most.max(axis=0)])
 
 
 @dataclass(frozen=True)
@@ -117,10 +118,16 @@ class Payments:
 
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Repeat what each subgroup has for each of its costs."""
-        return np.repeat(values, np.diff(np.append(self.start, len(self.cost))), axis=-1)
+        return np.take(values, self._subgroup, axis=-1)
 
-    def mean_limits(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lower and the upper limits of the mean cost of each group: 2 × subgroups.
+    @cached_property
+    def _subgroup(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.start)), np.diff(np.append(self.start, len(self.cost))))
+
+    def mean_limits(self, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lower and the upper limits of the mean cost of each group, at several levels.
+
+        Both are levels × 2 × subgroups.
 
         They are quantiles of the Bayesian bootstrap of a group joined by one more person: at the largest cost there
         can be for the upper limit, and at the least one for the lower limit. Resampling only the people at hand has no
@@ -141,24 +148,33 @@ class Payments:
         --------
         >>> one, zero = np.ones(1), np.zeros(1)
         >>> payments = Payments(np.array([0]), np.array([0.0, 1.0]), np.array([[5, 5], [10, 0]]), zero, one)
-        >>> low, high = payments.mean_limits(level=0.025)
+        >>> low, high = payments.mean_limits(np.array([0.025]))
         >>> low.round(2).ravel(), high.round(2).ravel()
         (array([0.19, 0.  ]), array([0.81, 0.31]))
         """
         width = np.where(self.largest > self.least, self.largest - self.least, 1.0)
         top = (self.largest - self.least) / width  # 1, or 0 where all cost the same
         places = (self.cost - self.spread(self.least)) / self.spread(width)
-        low = top - self._upper(self.spread(top) - places, top, level)
-        return self.least + width * low, self.least + width * self._upper(places, top, level)
+        low = top - self._upper(self.spread(top) - places, top, levels)
+        return self.least + width * low, self.least + width * self._upper(places, top, levels)
 
-    def _upper(self, places: np.ndarray, top: np.ndarray, level: float) -> np.ndarray:
+    def _upper(self, places: np.ndarray, top: np.ndarray, levels: np.ndarray) -> np.ndarray:
         """Return the upper limits of the means of places between 0 and `top`."""
-        near, far = (np.full((2, len(top)), np.log(end)) for end in (_NEAR, _FAR))
-        for _ in range(_STEPS):
-            middle = (near + far) / 2
-            above = self._tilted(places, top, np.exp(middle))[1] > level
-            near, far = np.where(above, near, middle), np.where(above, middle, far)
-        return np.clip(self._tilted(places, top, np.exp(near))[0], 0.0, top)
+        wanted = ndtri(levels)[:, None, None]
+        shape = (len(levels), 2, len(top))
+        near, far = np.full(shape, _NEAR), np.full(shape, _FAR)
+        # How far the normal quantiles of the chances are from the wanted ones, which they rise to with the distance.
+        below, above = np.broadcast_to(ndtri(_SMALLEST) - wanted, shape), np.broadcast_to(-wanted, shape)
+        middle = (near + far) / 2
+        for step in range(_HALVINGS + _LINES):
+            chance = self._tilted(places, top, np.exp(middle))[1]
+            off = ndtri(np.clip(chance, _SMALLEST, 0.999)) - wanted
+            high = off > 0
+            near, below = np.where(high, near, middle), np.where(high, below, off)
+            far, above = np.where(high, middle, far), np.where(high, off, above)
+            share = 0.5 if step < _HALVINGS else np.clip(below / np.minimum(below - above, -1e-12), 0, 1)
+            middle = near + share * (far - near)
+        return np.clip(self._tilted(places, top, np.exp(middle))[0], 0.0, top)
 
     def _tilted(self, places: np.ndarray, top: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the mean under weights ∝ 1 / (pole − place), and the chance of a bootstrapped mean above it.

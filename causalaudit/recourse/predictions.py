@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from causalaudit.decisions import labels
 from causalaudit.errors import DataError, nearest
@@ -67,6 +68,15 @@ def words(keys: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(keys).view(np.int64).reshape(len(keys), -1)
 
 
+def distinct_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct keys of a flat list, and which of them each key is."""
+    if keys.dtype == np.int64:
+        place, distinct = pd.factorize(keys)
+        return distinct, place
+    distinct, place = np.unique(keys, return_inverse=True)
+    return distinct, place.reshape(-1)
+
+
 @dataclass
 class Predictions:
     """The answers of a classifier, each row being asked about once.
@@ -98,16 +108,18 @@ class Predictions:
 
     def good(self, keys: np.ndarray) -> np.ndarray:
         """Return which rows would have the favourable prediction."""
-        distinct, places = np.unique(keys, return_inverse=True)
-        at = np.searchsorted(self._known, distinct)
+        distinct, place = distinct_keys(keys)
+        order = np.argsort(distinct)
+        ordered, answers = distinct[order], np.empty(len(distinct), dtype=bool)
+        at = np.searchsorted(self._known, ordered)
         inside = at < len(self._known)
-        inside[inside] = self._known[at[inside]] == distinct[inside]
-        answers = np.empty(len(distinct), dtype=bool)
-        answers[inside] = self._answers[at[inside]]
-        answers[~inside] = self._ask(distinct[~inside])
-        self._known = np.insert(self._known, at[~inside], distinct[~inside])
-        self._answers = np.insert(self._answers, at[~inside], answers[~inside])
-        return answers[places.reshape(len(keys))]
+        inside[inside] = self._known[at[inside]] == ordered[inside]
+        answers[order[inside]] = self._answers[at[inside]]
+        new = self._ask(ordered[~inside])
+        answers[order[~inside]] = new
+        self._known = np.insert(self._known, at[~inside], ordered[~inside])
+        self._answers = np.insert(self._answers, at[~inside], new)
+        return answers[place]
 
     def _ask(self, keys: np.ndarray) -> np.ndarray:
         parts = [np.empty(0, dtype=bool)]
