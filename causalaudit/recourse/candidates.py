@@ -133,12 +133,13 @@ def _by_features(itemsets: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
 class _Rows:
     """The distinct rows of the affected people, those of group 0 first, and how many people each stands for.
 
-    `shares` are the shares of each column in the keys of the rows: columns × rows × words.
+    `keys` are those of the rows, rows × words, and `shares` the shares of each column in them: columns × rows × words.
     """
 
     codes: np.ndarray
     group: np.ndarray
     weight: np.ndarray
+    keys: np.ndarray
     shares: np.ndarray
 
     @classmethod
@@ -149,7 +150,7 @@ class _Rows:
         order = np.argsort(everyone[first, -1], kind="stable")
         codes = everyone[first[order]]
         shares = np.stack([keys.key(codes[:, [column]], columns[[column]]) for column in columns])
-        return cls(codes, codes[:, -1], weight[order], shares)
+        return cls(codes, codes[:, -1], weight[order], shares.sum(axis=0), shares)
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ def evaluate(
 def _tasks(rows: _Rows, block: Block, keys: Keys) -> Iterator[_Task]:
     """Find the people of each subgroup of a block, and what they would be after its actions."""
     own = rows.shares[block.places].sum(axis=0)
-    others = rows.shares.sum(axis=0) - own
+    others = rows.keys - own
     subgroup = _find(flat(own), flat(keys.key(block.before, block.places)))
     members = np.flatnonzero(subgroup >= 0)
     members = members[_order(subgroup[members], len(block.before))]

@@ -118,9 +118,11 @@ def micro_effectiveness(candidates: Candidates, alpha: float = 0.05, budget: flo
     allowed, first = candidates.costs <= budget, candidates.start[:-1]
     count = np.maximum.reduceat(np.where(allowed, candidates.reached, 0), first, axis=-1)
 
+    (number, size), place = _distinct(count, candidates.sizes)
+
     def limits(levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        each = levels[:, None, None]
-        return lower_limit(count, candidates.sizes, each), upper_limit(count, candidates.sizes, each)
+        low, high = (limit(number, size, levels[:, None])[:, place] for limit in (lower_limit, upper_limit))
+        return low, high
 
     return np.where(np.logical_or.reduceat(allowed, first), added_in_squares(limits, alpha), 0.0)
 
