@@ -8,7 +8,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
-import torch
 
 from causalaudit.abduction import Abduction
 from causalaudit.counterfactuals import counterfactuals
@@ -108,18 +107,11 @@ class Bridge:
         A person has the same noise in every question: it is drawn by the position among all affected people.
         """
         persons = self.persons.iloc[rows] if self.joint else self.persons.iloc[rows].reset_index(drop=True)
+        encode = self.scm.codec.encode
         return Abduction(
-            self.posterior, persons, {name: self._encode(name, values, persons) for name, values in do.items()},
-            self.draws, self.scm.couplings(None), None, self.seed, None, positions=rows, total=len(self.persons),
+            self.posterior, persons, {name: encode(name, pd.Series(values)) for name, values in do.items()}, self.draws,
+            self.scm.couplings(None), None, self.seed, None, positions=rows, total=len(self.persons),
         )  # fmt: skip
-
-    def _encode(self, name: str, values: list[Any], persons: pd.DataFrame) -> torch.Tensor:
-        try:
-            tensor = self.scm.codec.encode(name, pd.Series(values, index=persons.index))
-            check_support(name, tensor, self.scm.structure.laws[name])
-        except DataError as error:
-            raise InterventionError(f"An action is impossible in the model: {error}") from error
-        return tensor
 
     def column(self, name: str, numbers: np.ndarray) -> Column:
         """Return counterfactual numbers of a variable as values of the feature, with codes."""
@@ -218,13 +210,16 @@ def _targets(
     """Return what each value of a feature stands for in the model."""
     place = people.features.index(name)
     own = [people.value(place, code) for code in range(len(people.levels[place]))]
-    if given is None or bins is None:
-        return tuple(own)
-    missing = [value for value in own if value not in given]
+    missing = [value for value in own if given is not None and value not in given]
     if missing:
         raise DataError(f"values[{name!r}] does not say what {missing[0]!r} stands for; the bins are {own}.")
-    stands = [given[value] for value in own]
-    read = bins.read(scm.codec.numbers(name, scm.codec.encode(name, pd.Series(stands))))
+    stands = own if given is None else [given[value] for value in own]
+    try:
+        tensor = scm.codec.encode(name, pd.Series(stands))
+        check_support(name, tensor, scm.structure.laws[name])
+    except DataError as error:
+        raise InterventionError(f"An action would be impossible in the model: {error}") from error
+    read = np.arange(len(own)) if bins is None else bins.read(scm.codec.numbers(name, tensor))
     for code, value in enumerate(own):
         if read[code] != code:
             raise DataError(f"{stands[code]!r} is to stand for {value!r} of {name!r}, but is not in that bin.")

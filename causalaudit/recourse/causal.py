@@ -125,7 +125,7 @@ def causal_recourse(candidates: Candidates, decider: Decider, progress: bool = T
     flipped, reached = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.int32)
     for subgroup in watched(range(len(candidates)), len(candidates), "Counting", progress):
         pairs = candidates.pairs(subgroup)
-        flipped[..., pairs], reached[..., pairs] = _count(candidates, trials, subgroup, draws)
+        flipped[..., pairs], reached[..., pairs] = count(candidates, trials, subgroup, draws)
     expected = replace(
         candidates,
         flipped=flipped.sum(axis=0, dtype=np.int64) / draws,
@@ -134,7 +134,7 @@ def causal_recourse(candidates: Candidates, decider: Decider, progress: bool = T
     return CausalRecourse(decider, trials, expected, flipped, reached)
 
 
-def _count(candidates: Candidates, trials: Trials, subgroup: int, draws: int) -> tuple[np.ndarray, np.ndarray]:
+def count(candidates: Candidates, trials: Trials, subgroup: int, draws: int) -> tuple[np.ndarray, np.ndarray]:
     """Return how many people each action of a subgroup helps, alone and with those before it: draws × 2 × actions."""
     rows = trials.of(subgroup, candidates.pairs(subgroup))
     ours = int(candidates.sizes[0, subgroup])
