@@ -12,7 +12,7 @@ from rich.table import Table
 from benchmarks.processes import run_alone
 from benchmarks.report import Report
 
-NAMES = ("counterfactual_draws", "dowhy_agreement", "latents", "situation_testing")
+NAMES = ("counterfactual_draws", "dowhy_agreement", "latents", "recourse", "situation_testing")
 _VERDICTS = {True: "[green]met[/green]", False: "[red]missed[/red]", None: ""}
 
 

@@ -2,9 +2,9 @@
 
 Usage: ``python aif360_facts.py PEOPLE.csv MODEL.json PROTECTED SUPPORT PAIRS``. All subgroups and actions are mined and
 matched; the effectiveness of so many sampled pairs is computed, and so are the cumulative ones (micro viewpoint) of
-sampled subgroups with about as many pairs. The last line printed is JSON, with AIF360's version, the number of pairs, CPU
-seconds of each step (for mining and matching all; for the other two as sampled and as extrapolated by the number of
-pairs), and the sampled pairs.
+sampled subgroups with about as many pairs. The last line printed is JSON, with AIF360's version, the number of pairs,
+CPU seconds of each step (for mining and matching all; for the other two as sampled and as extrapolated by the number
+of pairs), and the sampled pairs.
 """
 
 import json
@@ -15,26 +15,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from aif360.sklearn.detectors.facts import misc
 from aif360.sklearn.detectors.facts.parameters import ParameterProxy, feature_change_builder
-
-
-class Logistic:
-    """A logistic rule as coefficients."""
-
-    def __init__(self, path: str) -> None:
-        self.model = json.loads(Path(path).read_text())
-
-    def predict(self, people: pd.DataFrame) -> np.ndarray:
-        score = np.full(len(people), self.model["intercept"])
-        for column, effects in self.model["categorical"].items():
-            values = people[column].astype(str) if column == "age" else people[column]
-            score += values.map(effects).to_numpy(dtype=float)
-        for column, slope in self.model["numeric"].items():
-            score += slope * people[column].to_numpy(dtype=float)
-        return (score > 0).astype(int)
+from frozen_rule import Logistic
 
 
 def interval(text: str) -> pd.Interval:
@@ -61,9 +45,11 @@ def matched(people: pd.DataFrame, model: Logistic, protected: str, support: floa
 
 def main(source: str, model_path: str, protected: str, support: str, number: str) -> None:
     """Measure the steps, and print what they take."""
-    people, model = pd.read_csv(source), Logistic(model_path)
-    if "age" in people:
+    people, model = pd.read_csv(source), Logistic(json.loads(Path(model_path).read_text()))
+    if "age" in people:  # AIF360 knows this name, and expects intervals
         people["age"] = people["age"].map(interval).astype(object)
+        effects = model.model["categorical"]["age"]
+        model.model["categorical"]["age"] = {interval(text): effect for text, effect in effects.items()}
     pairs, rest, mining = matched(people, model, protected, float(support))
     chooser = random.Random(0)
     sample = chooser.sample(pairs, min(int(number), len(pairs)))

@@ -57,11 +57,22 @@ def plot_top_subgroups(
     ax.set_yticks(range(len(top)), names, fontsize="small")
     ax.set(ylim=(len(top) - 0.5, -0.5), xlim=(low, high), xlabel=f"score: {notion.title}, {notion.viewpoint}")
     ax.axvline(0, color=_GREY, linewidth=0.8, linestyle=":")
+    _mark_infinity(ax, ends, finite)
     shown = dict.fromkeys(top["bias_against"])
     marks = [Line2D([], [], marker="o", color=_colour(result, bias), linewidth=1.5) for bias in shown]
     labels = ["fair" if bias is None else f"bias against {bias}" for bias in shown]
     ax.legend(marks, labels, frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return ax
+
+
+def _mark_infinity(ax: Axes, ends: np.ndarray, finite: np.ndarray) -> None:
+    """Name the edges at which infinite numbers are drawn."""
+    low, high = ax.get_xlim()
+    ticks = {tick: f"{tick:g}" for tick in ax.get_xticks().round(12) if low < tick < high}
+    if np.isinf(ends).any():
+        ticks = {tick: name for tick, name in ticks.items() if finite.min() <= tick <= finite.max()}
+        ticks |= {edge: name for edge, name in ((low, "−∞"), (high, "∞")) if (ends == np.sign(edge) * np.inf).any()}
+    ax.set_xticks(list(ticks), list(ticks.values()))
 
 
 def _colour(result: "RecourseResult", bias: Any) -> str:
@@ -136,6 +147,8 @@ def plot_rank_agreement(result: "RecourseResult", ax: Axes | None = None) -> Axe
     for row, column in np.argwhere(agreement.notna().to_numpy()):
         value = float(agreement.iloc[row, column])
         colour = "white" if abs(value) > 0.6 else "black"
-        ax.text(column, row, f"{value:.1f}", ha="center", va="center", fontsize="xx-small", color=colour)
+        ax.text(
+            column, row, f"{round(value, 1) + 0.0:.1f}", ha="center", va="center", fontsize="xx-small", color=colour
+        )
     ax.figure.colorbar(image, ax=ax, shrink=0.8, label="Spearman's correlation of ranks")
     return ax
