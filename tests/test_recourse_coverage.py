@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from recourse_populations import NOTIONS, Population, all_intervals, inside, observed
+from recourse_populations import NOTIONS, Population, all_intervals, counted, inside, observed
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,7 @@ POPULATIONS = {
     "infinite cost of one group": Population(RISING / 2, HIGHER, STEPS, (40, 300)),
 }
 SAMPLES = 4000
-SUBGROUPS, SEARCHES = 500, 300
+SUBGROUPS, SEARCHES = 500, 200
 
 
 def check(covered, repeats, what):
@@ -41,6 +41,18 @@ def test_coverage_in_one_subgroup(what):
     sample = population.sample(np.random.default_rng(1), SAMPLES)
     found, truth = all_intervals(sample, population.cost, 1 - PROB), population.differences()
     check({name: inside(found[name], truth[name]).mean() for name in NOTIONS}, SAMPLES, what)
+
+
+@pytest.mark.parametrize("means", [(0.3, 0.3), (0.02, 0.1), (0.97, 0.8)])
+def test_coverage_where_effectiveness_is_a_probability(means):
+    """Counts are sums of people's probabilities, as in causal recourse; the truth is the mean in the population."""
+    rng, sizes = np.random.default_rng(4), (40, 300)
+    pairs = zip(means, sizes, strict=True)
+    sums = np.stack([rng.beta(mean, 1 - mean, (SAMPLES, size)).sum(axis=1) for mean, size in pairs])
+    population = Population(*(np.array([mean]) for mean in means), np.ones(1), sizes)
+    found = all_intervals(counted(sums, sums, sizes, np.ones(1)), np.ones(1), 1 - PROB)
+    truth = population.differences()
+    check({name: inside(found[name], truth[name]).mean() for name in NOTIONS}, SAMPLES, f"probabilities {means}")
 
 
 def searched(kind):
