@@ -27,7 +27,7 @@ def printed(notebook):
 
 
 def test_there_are_notebooks():
-    assert {"loan", "own_scm"} <= {path.stem for path in NOTEBOOKS}
+    assert {"adult_recourse", "loan", "own_scm"} <= {path.stem for path in NOTEBOOKS}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -252,7 +252,7 @@ class RecourseResult(AuditResult):
         causal = self._causal()
         return pd.concat([causal.probabilities(notion, tolerance) for notion in self.notions], ignore_index=True)
 
-    def individuals(self, tolerance: float = 0.0) -> pd.DataFrame:
+    def individuals(self, tolerance: float = 0.0, progress: bool = True) -> pd.DataFrame:
         """Compare each affected person's recourse cost with that of their counterfactual twin.
 
         The twin is who the person would be with the other level of the protected column, with the same noise. The
@@ -263,6 +263,8 @@ class RecourseResult(AuditResult):
         ----------
         tolerance
             How much more a person may pay than the twin.
+        progress
+            Show a bar when it is long.
 
         Returns
         -------
@@ -278,7 +280,7 @@ class RecourseResult(AuditResult):
         recourse, section 3.2.
         """
         causal = self._causal()
-        return compare_twins(causal.decider, causal.trials, self.rules, tolerance, self.settings["prob"])
+        return compare_twins(causal.decider, causal.trials, self.rules, tolerance, self.settings["prob"], progress)
 
     def _causal(self) -> CausalRecourse:
         if self.causal is None:

@@ -1,6 +1,5 @@
 """Individual fairness of causal recourse: a person's cost against that of their counterfactual twin."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,11 +54,9 @@ class Twins:
         """Return what changes cost the twins, from what they have: infinite where a change is not feasible."""
         places = np.flatnonzero(new[0] >= 0)
         shape = (len(self.bridge.numbers), len(persons))
-        before = [self.before(persons, place) for place in places.tolist()]
-        old = np.stack([np.broadcast_to(part, shape).ravel() for part in before])
-        target = np.stack([np.broadcast_to(new[:, place], shape).ravel() for place in places])
-        cases, back = np.unique(np.concatenate([old, target]), axis=1, return_inverse=True)
-        return changes_cost(self.rules, places, *np.split(cases.T, 2, axis=1))[back.reshape(-1)].reshape(shape)
+        before = [np.broadcast_to(self.before(persons, place), shape) for place in places.tolist()]
+        after = [np.broadcast_to(new[:, place], shape) for place in places]
+        return changes_cost(self.rules, places, np.stack(before, axis=-1), np.stack(after, axis=-1))
 
     def before(self, persons: np.ndarray, place: int) -> np.ndarray:
         """Return what twins have of a feature: draws × people, or people where it does not respond."""
@@ -98,9 +95,16 @@ def _as_people(bridge: Bridge, name: str, column: Column) -> np.ndarray:
 
 
 def changes_cost(rules: Rules, places: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Return the cost of changes, row by row; infinite where one is not feasible."""
-    allowed = [rules.rules[place].feasible(before[:, at], after[:, at]) for at, place in enumerate(places)]
-    return np.where(np.all(allowed, axis=0), rules.cost(places, before, after), np.inf)
+    """Return the cost of changes, features along the last axis; infinite where one is not feasible.
+
+    Distinct changes are priced once.
+    """
+    sizes = [len(rules.rules[place].values) for place in places] * 2
+    both = np.concatenate([before, after], axis=-1)
+    keys, back = np.unique(np.ravel_multi_index(np.moveaxis(both, -1, 0), sizes), return_inverse=True)
+    old, new = np.split(np.stack(np.unravel_index(keys, sizes), axis=1), 2, axis=1)
+    allowed = [rules.rules[place].feasible(old[:, at], new[:, at]) for at, place in enumerate(places)]
+    return np.where(np.all(allowed, axis=0), rules.cost(places, old, new), np.inf)[back].reshape(before.shape[:-1])
 
 
 def compare_twins(
@@ -119,30 +123,21 @@ def compare_twins(
     theirs[np.broadcast_to(twins.good(everyone, np.repeat(nothing, len(everyone), axis=0)), shape)] = 0.0
     parts = list(batches(kinds(trials.changes, bridge), trials.keys // trials.number, _CELLS // shape[0]))
     for own in watched(parts, len(parts), "Twins", progress):
-        for part in _once_each(trials.keys[own] % trials.number):
-            _lower(ours, theirs, twins, trials, own[part])
+        own = own[np.argsort(trials.keys[own] % trials.number, kind="stable")]
+        persons, new = trials.keys[own] % trials.number, trials.changes[trials.keys[own] // trials.number]
+        places = np.flatnonzero(new[0] >= 0)
+        cost = changes_cost(rules, places, bridge.codes[persons][:, places], new[:, places])
+        helped = np.unpackbits(trials.flips[own], axis=1)[:, : shape[0]].T.astype(bool)
+        _lower(ours, persons, np.where(helped, cost, np.inf))
+        _lower(theirs, persons, np.where(twins.good(persons, new), twins.costs(persons, new), np.inf))
     return _table(bridge, trials, ours, theirs, tolerance, prob)
 
 
-def _once_each(persons: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield positions such that a person is in each part once."""
-    order = np.argsort(persons, kind="stable")
-    first = np.flatnonzero(np.diff(persons[order], prepend=-1))
-    nth = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
-    for turn in range(int(nth.max()) + 1):
-        yield order[nth == turn]
-
-
-def _lower(ours: np.ndarray, theirs: np.ndarray, twins: Twins, trials: Trials, own: np.ndarray) -> None:
-    """Lower the costs to those of some trials that give recourse, of different people."""
-    persons, new = trials.keys[own] % trials.number, trials.changes[trials.keys[own] // trials.number]
-    places = np.flatnonzero(new[0] >= 0)
-    cost = changes_cost(twins.rules, places, twins.bridge.codes[persons][:, places], new[:, places])
-    helped = np.unpackbits(trials.flips[own], axis=1)[:, : len(ours)].T.astype(bool)
-    ours[:, persons] = np.minimum(ours[:, persons], np.where(helped, cost, np.inf))
-    theirs[:, persons] = np.minimum(
-        theirs[:, persons], np.where(twins.good(persons, new), twins.costs(persons, new), np.inf)
-    )
+def _lower(costs: np.ndarray, persons: np.ndarray, tried: np.ndarray) -> None:
+    """Lower the costs of people (draws × people) to those of trials on them, which are sorted by person."""
+    first = np.flatnonzero(np.diff(persons, prepend=-1))
+    who = persons[first]
+    costs[:, who] = np.minimum(costs[:, who], np.minimum.reduceat(tried, first, axis=1))
 
 
 def _table(
