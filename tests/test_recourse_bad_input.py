@@ -131,6 +131,8 @@ def test_classifiers(people):
     fitted = LogisticRegression().fit(people.assign(more=1)[["skill", "more"]], people["skill"] > 1)
     with pytest.raises(DataError, match="fitted on 'more', which is not a feature"):
         audit(people, fitted)
+    with pytest.raises(DataError, match=r"neither labels nor probabilities.*example 1\.5"):
+        audit(people, lambda table: table["skill"] - 0.5)
     with pytest.raises(DataError, match="is the column 'race'"):
         audit(people, "race")
 
@@ -145,6 +147,8 @@ def test_tables(people):
         audit({"skill": [1]})
     with pytest.raises(DataError, match="not unique"):
         audit(pd.concat([people, people]))
+    with pytest.raises(DataError, match="'team' is in data twice"):
+        audit(pd.concat([people, people[["team"]]], axis=1))
     people.loc[[3, 5], "team"] = None
     with pytest.raises(DataError, match="Column 'team' has missing values in 2 of 90 rows"):
         audit(people)

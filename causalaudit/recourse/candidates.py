@@ -108,14 +108,14 @@ def match(subgroups: np.ndarray, actions: np.ndarray, rules: Rules) -> list[Bloc
         before, after = subgroups[np.ix_(mine, places)], actions[np.ix_(by_features[features], places)]
         valid = rules.feasible(places, before, after)
         number += int(valid.sum())
+        if number > MOST_PAIRS:
+            raise DataError(
+                f"There are at least {number:,} pairs of a subgroup and an action, but at most {MOST_PAIRS:,} are "
+                "evaluated: raise the support or leave features out."
+            )
         rows, columns = valid.any(axis=1), valid.any(axis=0)
         if rows.any():
             blocks.append(Block(places, before[rows], after[columns], valid[np.ix_(rows, columns)]))
-    if number > MOST_PAIRS:
-        raise DataError(
-            f"There are {number:,} pairs of a subgroup and an action, but at most {MOST_PAIRS:,} are evaluated: raise "
-            "the support or leave features out."
-        )
     return blocks
 
 

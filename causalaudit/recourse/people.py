@@ -162,6 +162,8 @@ def _check_features(data: pd.DataFrame, features: Sequence[str], protected: str)
             raise DataError(f"The feature {name!r} is not in data: {nearest(str(name), [*map(str, data.columns)])}")
         if names.count(name) > 1:
             raise DataError(f"The feature {name!r} is given twice.")
+        if isinstance(data[name], pd.DataFrame):
+            raise DataError(f"The column {name!r} is in data twice.")
     if protected in names:
         raise DataError(
             f"features include the protected column {protected!r}, which never changes: leave it out. The classifier "

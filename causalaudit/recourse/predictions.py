@@ -101,10 +101,7 @@ class Predictions:
 
     def factual(self) -> np.ndarray:
         """Return who has the favourable prediction as they are; it is asked of the table as it was given."""
-        answers = self._labels(self.people.data)
-        between = answers[(answers > 0) & (answers < 1)] if answers.dtype.kind == "f" else answers[:0]
-        self._probabilities = bool(len(between))
-        return self._good(answers)
+        return self._good(self._labels(self.people.data))
 
     def good(self, keys: np.ndarray) -> np.ndarray:
         """Return which rows would have the favourable prediction."""
@@ -145,7 +142,17 @@ class Predictions:
 
     def _good(self, answers: np.ndarray) -> np.ndarray:
         """Return which answers are favourable: the label, or a probability of it above one half."""
-        return answers > 0.5 if self._probabilities else np.asarray(answers == self.favourable)
+        if answers.dtype.kind == "f":
+            self._probabilities |= bool(((answers > 0) & (answers < 1)).any())
+        if not self._probabilities:
+            return np.asarray(answers == self.favourable)
+        outside = answers[(answers < 0) | (answers > 1)]
+        if len(outside):
+            raise DataError(
+                "The classifier returned numbers that are neither labels nor probabilities of the favourable label, "
+                f"for example {outside[0]}."
+            )
+        return answers > 0.5
 
 
 def _check_columns(classifier: Any, people: People) -> None:
