@@ -105,7 +105,7 @@ def compare(people: pd.DataFrame, question: Question, python: Path) -> tuple[dic
 
 def beside_mdss(people: pd.DataFrame, source: str) -> tuple[list[Figure], list[str]]:
     """Scan by MDSS and by both of ours."""
-    python = interpreter("aif360", "aif360")
+    python = interpreter("aif360", "aif360[FACTS]")
     ratios, notes = [], []
     for protected, scan in SCANS:
         seconds, peer = compare(people, asked(people, protected, scan), python)

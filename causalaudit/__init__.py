@@ -10,6 +10,7 @@ from causalaudit.error_rates import (
     select_explainable_features,
 )
 from causalaudit.inference import Posterior, fit
+from causalaudit.recourse import audit_recourse
 from causalaudit.scm import SCM, diagram
 from causalaudit.situation_testing import Gower, intersection, multiple_discrimination, situation_testing
 
@@ -21,6 +22,7 @@ __all__ = [
     "FairClassifier",
     "Gower",
     "Posterior",
+    "audit_recourse",
     "counterfactuals",
     "datasets",
     "decompose_error_rates",

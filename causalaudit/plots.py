@@ -22,6 +22,7 @@ from causalaudit.error_rates.plots_learning import plot_frontier
 from causalaudit.errors import DataError, nearest
 from causalaudit.inference import Posterior
 from causalaudit.intervals import hdi
+from causalaudit.recourse.plots import plot_effectiveness_cost, plot_rank_agreement, plot_top_subgroups
 from causalaudit.situation_testing.plots import plot_cases, plot_distributions, plot_forest, plot_groups
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "plot_diagram",
     "plot_disparity",
     "plot_distributions",
+    "plot_effectiveness_cost",
     "plot_effects",
     "plot_forest",
     "plot_frontier",
@@ -39,6 +41,8 @@ __all__ = [
     "plot_null",
     "plot_power",
     "plot_predictive",
+    "plot_rank_agreement",
+    "plot_top_subgroups",
     "plot_worlds",
 ]
 

@@ -1,0 +1,341 @@
+"""Causal recourse: against counterfactuals one by one, closed forms, and independent recourse."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import schooling
+from schooling import ARGUMENTS, STANDS, binned, classifier, learned_cuts, sample
+
+import causalaudit as ca
+from causalaudit.decisions import decide_draws
+from causalaudit.errors import DataError, InterventionError
+from causalaudit.recourse.intervals import credible_interval, towards
+
+
+@pytest.fixture(scope="module")
+def people():
+    return sample()
+
+
+@pytest.fixture(scope="module")
+def posterior(people):
+    return ca.fit(schooling.scm(schooling.fitted), people, draws=10, chains=4, seed=0, progress=False)
+
+
+@pytest.fixture(scope="module")
+def result(people, posterior):
+    return ca.audit_recourse(binned(people), classifier, posterior=posterior, values=STANDS, **ARGUMENTS)
+
+
+def few_draws(program, people, names):
+    """Draws of a program without parameters, whose variables with levels are named."""
+    scm = ca.SCM(program, levels={name: schooling.LEVELS[name] for name in names})
+    return ca.fit(scm, people, draws=3, chains=1, progress=False)
+
+
+def test_without_causes_among_features_it_is_independent_recourse_exactly(people):
+    """Sex causes every feature, but the protected column does not change."""
+    posterior = ca.fit(schooling.scm(schooling.unrelated), people, draws=10, chains=2, seed=0, progress=False)
+    data = binned(people)
+    independent = ca.audit_recourse(data, classifier, **ARGUMENTS)
+    causal = ca.audit_recourse(data, classifier, posterior=posterior, values=STANDS, **ARGUMENTS)
+    columns = [name for name in independent.table if not name.startswith("hdi")]
+    pd.testing.assert_frame_equal(causal.table[columns], independent.table[columns], check_exact=True)
+    np.testing.assert_array_equal(causal.candidates.flipped, independent.candidates.flipped)
+    np.testing.assert_array_equal(causal.candidates.reached, independent.candidates.reached)
+    np.testing.assert_array_equal(causal.table["hdi_high"], causal.table["score"])
+    np.testing.assert_array_equal(causal.table["hdi_low"], causal.table["score"])
+    assert independent.table[["hdi_low", "hdi_high"]].isna().all(axis=None)
+    assert set(causal.probabilities()["prob_unfair"]) <= {0.0, 1.0}
+
+
+def test_counts_are_those_of_counterfactuals_one_by_one(people, posterior, result):
+    """The same noise, with which each person responds to every action."""
+    data = binned(people)
+    affected, cuts = data.index[classifier(data) == 0], learned_cuts(people)
+
+    def decide(worlds, change):
+        """The prediction of each draw, hours being read as bins."""
+
+        def read(frame):
+            return classifier(binned(frame, cuts).assign(**change))
+
+        return decide_draws(read, worlds)
+
+    candidates, causal, checked = result.candidates, result.causal, 0
+    for subgroup in range(0, len(candidates), 7):
+        before = result.people.predicate(candidates.subgroups[subgroup])
+        own = (data.loc[affected, list(before)] == pd.Series(before)).all(axis=1).to_numpy()
+        men = (data.loc[affected, "sex"] == result.groups[1]).to_numpy()
+        reached = np.zeros((40, len(affected)), dtype=bool)
+        for pair in range(candidates.pairs(subgroup).start, candidates.pairs(subgroup).stop):
+            after = result.people.predicate(candidates.actions[pair])
+            change = {name: value for name, value in after.items() if before[name] != value}
+            do = {name: STANDS.get(name, {}).get(value, value) for name, value in change.items() if name != "region"}
+            worlds = ca.counterfactuals(posterior, do, rows=affected, progress=False)
+            good = decide(worlds, change) > 0
+            reached |= good
+            for group, members in enumerate((own & ~men, own & men)):
+                np.testing.assert_array_equal(causal.flipped[:, group, pair], good[:, members].sum(axis=1))
+                np.testing.assert_array_equal(causal.reached[:, group, pair], reached[:, members].sum(axis=1))
+            checked += 1
+    assert checked >= 15
+
+
+def test_what_an_action_keeps_responds(people):
+    """More schooling may give a better job to those of whom only schooling and a bad job are known."""
+    posterior = ca.fit(schooling.scm(schooling.known), people, draws=4, chains=50, seed=1, progress=False)
+    rule = lambda table: (table["job"] == "high") | (table["region"] == "n")  # noqa: E731
+    arguments = {**ARGUMENTS, "features": ["school", "job", "region"], "ordinal": [], "orders": None}
+    hired = ca.audit_recourse(people, rule, posterior=posterior, **{**arguments, "increasing": [], "support": 0.01})
+    actions = hired.actions({"school": "none", "job": "low"})
+    (row,) = [place for place, action in enumerate(actions["action"]) if action == {"school": "much"}]
+    # The chance of the noise of who was not hired with no schooling that hires with much of it.
+    low, high = (1 / (1 + np.exp(-(-1.0 + 1.2 * school))) for school in (0, 2))
+    expected = (high - low) / (1 - low)
+    sizes = hired.candidates.sizes[:, hired.place({"school": "none", "job": "low"})]
+    for group in (0, 1):
+        error = np.sqrt(expected * (1 - expected) / sizes[group] / 200)
+        assert abs(actions[f"effectiveness{group}"][row] - expected) < 4 * error
+
+
+def test_numbers_that_are_not_binned_respond_as_they_are(people):
+    posterior = ca.fit(schooling.scm(schooling.known), people, draws=2, chains=1, seed=0, progress=False)
+    rule = lambda table: (table["hours"] > 33.0).astype(int)  # noqa: E731
+    arguments = {**ARGUMENTS, "features": ["job", "hours"], "immutable": [], "ordinal": [], "orders": None}
+    found = ca.audit_recourse(people, rule, posterior=posterior, **{**arguments, "increasing": []})
+    actions = found.actions({"job": "low"})
+    affected = people[(people["hours"] <= 33.0) & (people["job"] == "low")]
+    for group, level in enumerate(found.groups):
+        own = affected.loc[affected["sex"] == level, "hours"]
+        assert actions[f"effectiveness{group}"].tolist() == [(own + schooling.TRUTH["pay"] > 33.0).mean()]
+
+
+def test_people_outside_the_fit_are_asked_about_by_their_own_columns(people):
+    others = sample(500, seed=5).set_axis([f"q{number}" for number in range(500)])
+    posterior = ca.fit(schooling.scm(schooling.fitted), people, draws=5, chains=2, seed=0, progress=False)
+    arguments = {**ARGUMENTS, "features": ["school", "job", "region"], "ordinal": [], "orders": None}
+    rule = lambda table: classifier(table.assign(hours="mid"))  # noqa: E731
+    arguments["increasing"] = []
+    found = ca.audit_recourse(others, rule, posterior=posterior, **arguments)
+    assert found.table["hdi_low"].notna().all()
+
+
+def test_same_seed_same_bits_for_any_size_of_batches(people, posterior, result, monkeypatch):
+    monkeypatch.setattr("causalaudit.recourse.trials._CELLS", 40 * 300)
+    monkeypatch.setattr("causalaudit.recourse.causal._COUNTED", 10_000)
+    monkeypatch.setattr("causalaudit.recourse.causal._NOTION_CELLS", 500)
+    monkeypatch.setattr("causalaudit.recourse.deciding.ROWS", 7)
+    monkeypatch.setattr("causalaudit.recourse.deciding._LARGEST", 10.0)
+    again = ca.audit_recourse(binned(people), classifier, posterior=posterior, values=STANDS, **ARGUMENTS)
+    pd.testing.assert_frame_equal(again.table, result.table, check_exact=True)
+    np.testing.assert_array_equal(again.causal.trials.flips, result.causal.trials.flips)
+    monkeypatch.undo()
+    other = ca.audit_recourse(binned(people), classifier, posterior=posterior, values=STANDS, seed=1, **ARGUMENTS)
+    assert (other.causal.trials.flips != result.causal.trials.flips).any()
+
+
+def test_as_many_draws_as_asked_for(people, posterior):
+    few = ca.audit_recourse(binned(people), classifier, posterior=posterior, values=STANDS, draws=7, **ARGUMENTS)
+    assert few.causal.flipped.shape[0] == 7
+    assert few.settings["draws"] == 7
+
+
+def test_intervals_and_probabilities_are_those_of_the_draws(result):
+    idata = result.to_inference_data()
+    draws = idata["posterior"]["difference"].to_numpy()[0]
+    assert draws.shape == (40, len(result.notions), len(result.candidates))
+    for place, (notion, rows) in enumerate(zip(result.notions, result.by_notion(), strict=True)):
+        values = result.values.loc[rows.index].to_numpy().T
+        sign = np.where(notion.is_cost, 1, -1) * notion.disadvantage(values)
+        ends = towards(credible_interval(draws[:, place], 0.9), sign)
+        np.testing.assert_array_equal(rows[["hdi_low", "hdi_high"]].to_numpy().T, ends)
+        chances = result.probabilities(tolerance=0.02).loc[rows.index]
+        worse = draws[:, place] * (1 if notion.is_cost else -1)
+        np.testing.assert_allclose(chances["prob_against0"], (worse > 0.02).mean(axis=0))
+        np.testing.assert_allclose(chances["prob_against1"], (worse < -0.02).mean(axis=0))
+        against = rows["bias_against"].map({result.groups[0]: "prob_against0", result.groups[1]: "prob_against1"})
+        for (_, chance), name in zip(chances.iterrows(), against, strict=True):
+            expected = chance[name] if isinstance(name, str) else chance[["prob_against0", "prob_against1"]].max()
+            assert chance["prob_unfair"] == expected
+        scores = np.abs(draws[:, place]).round(12)
+        np.testing.assert_allclose(
+            chances["prob_first"], ((scores == scores.max(axis=1)[:, None]) & (scores > 0)).mean(axis=0)
+        )
+    verdicts = result.verdicts
+    np.testing.assert_array_equal(verdicts["probability"], result.probabilities()["prob_unfair"])
+    assert result.summary()["prob_first"].between(0, 1).all()
+    assert result.probabilities(tolerance=np.inf)["prob_unfair"].eq(0).all()
+
+
+def test_credible_intervals_of_infinite_draws():
+    draws = np.array([[1.0, np.inf, -np.inf], [1.0, np.inf, 2.0], [2.0, np.inf, 2.0], [np.inf, np.inf, 3.0]])
+    np.testing.assert_array_equal(credible_interval(draws, 0.75), [[1, np.inf, 2], [2, np.inf, 3]])
+    np.testing.assert_array_equal(credible_interval(draws, 1.0), [[1, np.inf, -np.inf], [np.inf, np.inf, 3]])
+
+
+def test_draws_with_and_without_recourse_warn_of_nothing_and_score_by_the_expected_effectiveness(result):
+    for notion in result.notions:
+        expected = notion.disadvantage(notion.values(result.candidates))
+        np.testing.assert_array_equal(result.rows(notion)["score"], np.abs(expected))
+    np.testing.assert_allclose(result.candidates.flipped, result.causal.flipped.mean(axis=0))
+
+
+def test_the_protected_column_never_responds():
+    """Even where the model lets a feature cause it."""
+
+    def program(n):
+        with schooling.pyro.plate("individuals", n):
+            job = schooling.pyro.sample("job", schooling.dist.Bernoulli(0.5))
+            schooling.pyro.sample("sex", schooling.dist.Bernoulli(0.2 + 0.6 * job))
+
+    people = sample(400)
+    posterior = ca.fit(
+        ca.SCM(program, levels={name: schooling.LEVELS[name] for name in ("sex", "job")}),
+        people,
+        draws=3,
+        chains=1,
+        progress=False,
+    )
+    rule = lambda table: ((table["job"] == "high") & (table["sex"] == "m")) | (table["region"] == "n")  # noqa: E731
+    arguments = {"protected": "sex", "features": ["job", "region"], "immutable": ["region"], "progress": False}
+    causal = ca.audit_recourse(people, rule, posterior=posterior, **arguments)
+    independent = ca.audit_recourse(people, rule, **arguments)
+    np.testing.assert_array_equal(causal.candidates.flipped, independent.candidates.flipped)
+
+
+class TestIndividuals:
+    def test_a_twin_with_another_job_pays_less(self, people):
+        """With known equations and one action, costs are those of the noise."""
+        posterior = ca.fit(schooling.scm(schooling.known), people, draws=3, chains=1, seed=0, progress=False)
+        rule = lambda table: (table["hours"] > 33.0 + 2.0 * (table["sex"] == "f")).astype(int)  # noqa: E731
+        arguments = {**ARGUMENTS, "features": ["job", "hours"], "immutable": ["hours"], "ordinal": [], "orders": None}
+        found = ca.audit_recourse(people, rule, posterior=posterior, **{**arguments, "increasing": []})
+        table = found.individuals()
+        own = people.loc[table.index]
+        assert (own["job"] == "low").any()
+        limit = np.where(own["sex"] == "f", 35.0, 33.0)
+        other = lambda frame: np.where(frame["sex"] == "f", "m", "f")  # noqa: E731
+        affected = people.index[rule(people) == 0]
+        worlds = ca.counterfactuals(posterior, {"sex": other}, rows=affected, progress=False).dataset
+        job, hours = (worlds[name].sel(individual=table.index.to_numpy()).to_numpy() for name in ("job", "hours"))
+
+        def costs(job, hours, threshold):
+            hired = hours + schooling.TRUTH["pay"] * (job == 0)
+            return np.where(hours > threshold, 0.0, np.where((hired > threshold) & (job == 0), 1.0, np.inf))
+
+        ours = costs((own["job"] == "high").to_numpy().astype(int), own["hours"].to_numpy(), limit)
+        theirs = costs(job, hours, 68.0 - limit)
+        np.testing.assert_array_equal(table["cost"], ours)
+        np.testing.assert_array_equal(table["twin_cost"], np.median(theirs, axis=0))
+        both = np.isinf(ours) & np.isinf(theirs)
+        apart = np.where(both, 0.0, ours - np.where(both, 0.0, theirs))
+        np.testing.assert_allclose(table["prob_worse"], (apart > 0).mean(axis=0))
+        np.testing.assert_allclose(table["prob_better"], (apart < 0).mean(axis=0))
+
+    def test_twins_of_a_world_without_effects_of_sex_differ_by_the_classifier_alone(self, people):
+        def program(n):
+            with schooling.pyro.plate("individuals", n):
+                schooling.pyro.sample("sex", schooling.dist.Bernoulli(0.5))
+                schooling.pyro.sample("job", schooling.dist.Bernoulli(0.5))
+
+        posterior = ca.fit(
+            ca.SCM(program, levels={name: schooling.LEVELS[name] for name in ("sex", "job")}),
+            people,
+            draws=2,
+            chains=1,
+            progress=False,
+        )
+        arguments = {"protected": "sex", "features": ["job", "region"], "immutable": ["region"], "progress": False}
+        fair = ca.audit_recourse(people, lambda table: table["job"] == "high", posterior=posterior, **arguments)
+        assert fair.individuals()[["hdi_low", "hdi_high", "prob_worse", "prob_better"]].eq(0).all(axis=None)
+        harsh = ca.audit_recourse(
+            people,
+            lambda table: (table["job"] == "high") & ((table["sex"] == "m") | (table["region"] == "n")),
+            posterior=posterior,
+            **arguments,
+        ).individuals()
+        south = people.loc[harsh.index, "region"] == "s"
+        women = harsh["sex"] == "f"
+        assert harsh.loc[women & south, "prob_worse"].eq(1).all()
+        assert harsh.loc[~women & south, "prob_better"].eq(1).all()
+        assert harsh.loc[~south, ["prob_worse", "prob_better"]].eq(0).all(axis=None)
+
+    def test_all_features_at_once(self, result, people):
+        table = result.individuals(tolerance=0.5)
+        assert table.index.isin(people.index).all()
+        assert (table["prob_worse"] + table["prob_better"] <= 1).all()
+        assert (table.loc[table["sex"] == "f", "prob_worse"].mean()) > table.loc[
+            table["sex"] == "m", "prob_worse"
+        ].mean()
+        assert (table["cost"] > 0).all()
+
+
+class TestBadInput:
+    def test_values_without_a_posterior(self, people):
+        with pytest.raises(DataError, match="values say what bins stand for in a model, but there is no posterior"):
+            ca.audit_recourse(binned(people), classifier, values=STANDS, **ARGUMENTS)
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            (None, "'hours' differs between data and the posterior's data .* values={'hours': {bin: value}}"),
+            ({"hour": {}}, "values names 'hour', which is not a feature that the model has: did you mean 'hours'"),
+            ({"region": {}}, "values names 'region', which is not a feature that the model has"),
+            ({"hours": {"short": 25.0, "mid": 32.0}}, "does not say what 'long' stands for"),
+            ({"hours": {"short": 25.0, "mid": 32.0, "long": 33.0}}, "33.0 is to stand for 'long' .* not in that bin"),
+        ],
+    )
+    def test_wrong_values(self, people, posterior, values, message):
+        with pytest.raises(DataError, match=message):
+            ca.audit_recourse(binned(people), classifier, posterior=posterior, values=values, **ARGUMENTS)
+
+    def test_bins_that_are_no_ranges(self, people, posterior):
+        mixed = binned(people).assign(hours=np.resize(schooling.ORDERS["hours"], len(people)))
+        with pytest.raises(DataError, match="The bins of 'hours' are not ranges of its values in the model"):
+            ca.audit_recourse(mixed, classifier, posterior=posterior, values=STANDS, **ARGUMENTS)
+
+    def test_binned_people_outside_the_fit(self, people, posterior):
+        others = binned(people).set_axis(range(len(people)))
+        with pytest.raises(DataError, match="some people are not in the fit"):
+            ca.audit_recourse(others, classifier, posterior=posterior, values=STANDS, **ARGUMENTS)
+
+    def test_people_outside_the_fit_without_the_columns_of_the_model(self, people, posterior):
+        others = people.drop(columns="school").set_axis(range(len(people)))
+        arguments = {**ARGUMENTS, "features": ["job", "region"], "ordinal": [], "orders": None, "increasing": []}
+        with pytest.raises(DataError, match="'school', but data has no such column"):
+            ca.audit_recourse(others, lambda table: table["job"] == "high", posterior=posterior, **arguments)
+
+    def test_a_model_of_other_things(self, people):
+        posterior = ca.fit(ca.models.loan.linear(), ca.datasets.make_loan(60), draws=2, chains=1, progress=False)
+        with pytest.raises(DataError, match="The posterior has none of the features as a variable; it has gender"):
+            ca.audit_recourse(binned(people), classifier, posterior=posterior, **ARGUMENTS)
+
+    def test_no_posterior_no_probabilities(self, people):
+        found = ca.audit_recourse(binned(people), classifier, **ARGUMENTS)
+        for question in (found.probabilities, found.individuals):
+            with pytest.raises(DataError, match="Probabilities need a posterior"):
+                question()
+
+    def test_twins_need_the_protected_column_in_the_model(self, people):
+        def program(n):
+            with schooling.pyro.plate("individuals", n):
+                schooling.pyro.sample("job", schooling.dist.Bernoulli(0.5))
+
+        posterior = few_draws(program, people, ("job",))
+        rule = lambda table: table["job"] == "high"  # noqa: E731
+        found = ca.audit_recourse(people, rule, "sex", ["job"], posterior=posterior, progress=False)
+        with pytest.raises(DataError, match="The model has no variable 'sex'"):
+            found.individuals()
+
+    def test_an_action_that_the_model_cannot_take(self, people):
+        def program(n):
+            with schooling.pyro.plate("individuals", n):
+                hours = schooling.pyro.sample("hours", schooling.dist.LogNormal(3.0, 1.0))
+                schooling.pyro.sample("job", schooling.dist.Bernoulli(logits=hours / 30.0))
+
+        people = people[people["hours"] > 0]
+        posterior = few_draws(program, people, ("job",))
+        stands = {"hours": {"short": -1.0, "mid": 32.0, "long": 42.0}}
+        with pytest.raises(InterventionError, match=r"impossible in the model: 'hours' has the value -1\.0"):
+            ca.audit_recourse(binned(people), classifier, posterior=posterior, values=stands, **ARGUMENTS)
