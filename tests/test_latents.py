@@ -279,6 +279,56 @@ def test_a_latent_without_a_sign_is_warned_of_with_the_fix():
         warn_of_mirror_images(two_loadings(positive=False))
 
 
+def test_a_latent_whose_sign_is_hardly_known_has_two_maxima():
+    """The posterior on a grid: x tells little about the sign, so that both are possible, but not equally so."""
+    scm, rng = two_loadings(positive=True), np.random.default_rng(2)
+    u = rng.standard_normal(150)
+    people = pd.DataFrame({"x": 0.15 * u + rng.standard_normal(150), "y": 1 - 1.2 * u + rng.standard_normal(150)})
+    posterior = ca.fit(scm, people, method="laplace", seed=0)
+    first, second = np.meshgrid(np.linspace(0.0, 1.5, 301), np.linspace(-2.5, 2.5, 501), indexing="ij")
+    log = stats.norm.logpdf(first) + stats.norm.logpdf(second)
+    x, y = people["x"].to_numpy(), people["y"].to_numpy() - 1
+    determinant = (first**2 + 1) * (second**2 + 1) - (first * second) ** 2
+    squares = (x @ x) * (second**2 + 1) - 2 * (x @ y) * first * second + (y @ y) * (first**2 + 1)
+    log += -75 * np.log(determinant) - squares / determinant / 2
+    weight = np.exp(log - log.max())
+    positive = weight[:, 251:].sum() / weight.sum()
+    assert 0.02 < positive < 0.98
+    draws = posterior.parameters()
+    assert posterior.diagnostics().ok
+    assert (draws["second"] > 0).mean() == pytest.approx(positive, abs=0.03)
+    assert draws["first"].mean() == pytest.approx((weight * first).sum() / weight.sum(), abs=0.01)
+
+
+@pytest.mark.parametrize("method", ["map", "ml"])
+def test_the_higher_of_two_maxima_is_found(method):
+    """Wherever the climb begins, the latent has the sign that the data tell."""
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal(200)
+    people = pd.DataFrame({"x": 0.9 * u + rng.standard_normal(200), "y": 1 - 1.2 * u + rng.standard_normal(200)})
+    for seed in range(6):
+        found = ca.fit(two_loadings(positive=True), people, method=method, draws=1, chains=1, seed=seed).parameters()
+        assert found["second"][0] < -0.5
+
+
+def test_a_narrow_conditional_may_move_far_between_draws():
+    """A count of 935 tells the latent to a hundredth, and with other parameters it is elsewhere."""
+    person = pd.DataFrame({"Gender": ["Male"], "Race": ["NonWhite"], "UGPA": [-5.57], "LSAT": [935]})
+    shared = {"share_female": 0.14, "share_nonwhite": 0.72, "ugpa0": 1.2, "female_UGPA": -0.6, "nonwhite_UGPA": 0.0}
+    shared |= {"female_LSAT": -0.9, "nonwhite_LSAT": 1.1, "eta_u": 0.95, "variance_g": 3.1}
+    near, far = ({**shared, "lsat0": 0.45, "eta_l": eta_l} for eta_l in (-1.7, -2.0))
+    scm = law_school.level_2()
+    with numerics(), torch.no_grad():
+        there = [Intervene({name: torch.tensor(value) for name, value in theta.items()}) for theta in (near, far)]
+        marginal = Marginal(scm, scm.encode(person))
+        marginal.recentre(there[0])
+        while any(marginal.refine(parameters) for parameters in there):
+            pass
+        for parameters, theta in zip(there, (near, far), strict=True):
+            found = marginal.log_likelihood(parameters)
+            np.testing.assert_allclose(found, brute_force_level_2(theta, person), rtol=0, atol=1e-6)
+
+
 @pytest.mark.slow
 def test_loo_equals_refits_without_the_person():
     """Leave out twenty people of level 2, one at a time, and refit."""

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 import arviz as az
 import numpy as np
 from scipy.special import logsumexp
-from scipy.stats import multivariate_t
 
 from causalaudit.inference.density import Density
 from causalaudit.inference.diagnostics import TRUSTED_K, WORTHWHILE
-from causalaudit.inference.mode import find_mode
+from causalaudit.inference.mode import find_modes
+from causalaudit.inference.proposals import Proposal
 from causalaudit.randomness import generator
 
-_DEGREES_OF_FREEDOM = 10
 _ROUNDS = 3
 _EFFICIENT = 0.25  # share of the proposals that count with which a round is good enough
 _CHECKED = 8  # draws at which the nodes of a continuous latent are doubled as a check
@@ -55,32 +54,29 @@ class ImportanceDraws:
 
 
 def laplace_draws(density: Density, draws: int, seed: int, progress: bool = False) -> ImportanceDraws:
-    """Draw from the posterior through a heavy-tailed Gaussian approximation at its mode.
+    """Draw from the posterior through heavy-tailed Gaussian approximations at its maxima.
 
     The proposal is a multivariate t at the mode in unconstrained space, with the inverse Hessian as its
-    scale. While the Pareto-smoothed weights are not to be trusted, or few proposals count, it is moved to their
-    moments, up to three times. The draws of the best round are then resampled by their weights.
+    scale; if a latent with the other sign gives a second maximum that counts, a mixture of two. While the
+    Pareto-smoothed weights are not to be trusted, or few proposals count, it is moved to their moments, up to three
+    times. The draws of the best round are then resampled by their weights.
 
     References
     ----------
     Vehtari, Simpson, Gelman, Yao and Gabry (2024), Pareto smoothed importance sampling. JMLR 25.
+    Cappé, Douc, Guillin, Marin and Robert (2008), Adaptive importance sampling in general mixture classes. Statistics
+    and Computing 18.
     """
-    mode = find_mode(density, prior=True, jacobian=True, seed=seed, rough=True)
-    density.recentre(mode.location)
-    location, covariance = mode.location, mode.covariance
+    proposal = Proposal.at(find_modes(density, prior=True, jacobian=True, seed=seed, rough=True))
+    density.recentre(proposal.locations[0])
     best: _Weighted | None = None
     for attempt in range(_ROUNDS + 1):
-        rng = generator(seed, "proposals", attempt)
-        round_ = _weigh(density, *_propose(location, covariance, max(draws, _FEWEST), rng), progress)
+        round_ = _weigh(density, proposal, max(draws, _FEWEST), generator(seed, "proposals", attempt), progress)
         if best is None or round_.merit > best.merit:
             best = round_
         if round_.pareto_k < TRUSTED_K and round_.efficiency > _EFFICIENT:
             break
-        weights = np.exp(round_.smoothed)
-        location = weights @ round_.vectors
-        centred = round_.vectors - location
-        # A degenerate set of weights has no spread of its own: keep some of the last one.
-        covariance = 0.9 * (centred.T * weights) @ centred + 0.1 * covariance
+        proposal = proposal.matched(round_.vectors, np.exp(round_.smoothed))
     assert best is not None
     chosen = _systematic(np.exp(best.smoothed), draws, generator(seed, "resampling"))
     relative = np.exp(best.log_weights - best.log_weights.max())
@@ -117,26 +113,29 @@ class _Weighted:
         return trusted, self.efficiency if trusted else -self.pareto_k
 
 
-def _weigh(density: Density, vectors: np.ndarray, log_proposal: np.ndarray, progress: bool) -> _Weighted:
+def _weigh(density: Density, proposal: Proposal, draws: int, rng: np.random.Generator, progress: bool) -> _Weighted:
+    """Draw from the proposal and weigh the draws, each maximum with nodes of its own."""
+    groups = proposal.draw(draws, rng)
+    found = []
+    for location, vectors in zip(proposal.locations, groups, strict=True):
+        if len(groups) > 1:
+            density.recentre(location)
+        found.append(_evaluate(density, vectors, proposal.log_density(vectors), progress))
+    parts = {name: np.concatenate([part[name] for part, _ in found]) for name in found[0][0]}
+    log_weights = np.concatenate([weights for _, weights in found])
+    return _Weighted(np.concatenate(groups), parts, log_weights, *_smoothed(log_weights))
+
+
+def _evaluate(
+    density: Density, vectors: np.ndarray, log_proposal: np.ndarray, progress: bool
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return the densities of draws and their log-weights, with nodes of a continuous latent that suffice."""
     while True:
         parts = density.over(vectors, progress)
         log_weights = _log_joint(parts) - log_proposal
-        smoothed, pareto_k = _smoothed(log_weights)
-        typical = _systematic(np.exp(smoothed), _CHECKED, generator(0, "check"))
+        typical = _systematic(np.exp(_smoothed(log_weights)[0]), _CHECKED, generator(0, "check"))
         if not density.refine(vectors[typical]):  # else the nodes did not suffice where the draws are
-            return _Weighted(vectors, parts, log_weights, smoothed, pareto_k)
-
-
-def _propose(
-    location: np.ndarray, covariance: np.ndarray, draws: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Draw from a multivariate t and return its log-density, standardised because parameters have units."""
-    size = len(location)
-    units = np.sqrt(np.diag(covariance))
-    root = units[:, None] * np.linalg.cholesky(covariance / np.outer(units, units))
-    standard = multivariate_t(np.zeros(size), np.eye(size), df=_DEGREES_OF_FREEDOM, seed=rng)
-    points = np.asarray(standard.rvs(draws)).reshape(draws, size)
-    return location + points @ root.T, standard.logpdf(points) - np.log(np.diag(root)).sum()
+            return parts, log_weights
 
 
 def _log_joint(parts: dict[str, np.ndarray]) -> np.ndarray:

@@ -6,8 +6,9 @@ import numpy as np
 import torch
 
 from causalaudit.errors import InferenceError
-from causalaudit.inference.climb import climb
+from causalaudit.inference.climb import Top, climb
 from causalaudit.inference.density import Density
+from causalaudit.inference.symmetry import loadings_of_some_child
 from causalaudit.randomness import generator
 from causalaudit.scm.execution import numerics
 
@@ -30,6 +31,17 @@ class Mode:
 
     location: np.ndarray
     hessian: np.ndarray
+    height: float
+
+    @property
+    def log_mass(self) -> float:
+        """The logarithm of the integral around it, up to a constant, if the density is Gaussian there."""
+        return self.height + np.linalg.slogdet(self.covariance)[1] / 2
+
+    def is_near(self, other: "Mode") -> bool:
+        """Tell whether another maximum is the same, to within a standard deviation."""
+        apart = self.location - other.location
+        return bool(apart @ self.hessian @ apart < 1)
 
     @property
     def covariance(self) -> np.ndarray:
@@ -40,7 +52,12 @@ class Mode:
 
 
 def find_mode(density: Density, prior: bool, jacobian: bool, seed: int, rough: bool = False) -> Mode:
-    """Climb from the best of 64 draws from the prior.
+    """Return the highest of the maxima that `find_modes` finds."""
+    return max(find_modes(density, prior, jacobian, seed, rough), key=lambda mode: mode.height)
+
+
+def find_modes(density: Density, prior: bool, jacobian: bool, seed: int, rough: bool = False) -> list[Mode]:
+    """Climb from the best of 64 draws from the prior; again from where a continuous latent has the other sign.
 
     Parameters
     ----------
@@ -59,19 +76,42 @@ def find_mode(density: Density, prior: bool, jacobian: bool, seed: int, rough: b
     # Steps are measured in the spread of the prior, because parameters have the data's units.
     spread = np.subtract(*np.quantile(starts, [0.84, 0.16], axis=0)) / 2
     spread = np.where(spread > 0, spread, 1.0)
+    mirror = _mirror(density)
+
+    def mode(start: np.ndarray, warm: bool = False) -> Mode:
+        with numerics():
+            try:
+                if warm and len(density.rows) > _FEW:
+                    start = _warm_start(density, start, spread, prior, jacobian, seed)
+                top = _climb_recentred(density, start, spread, prior, jacobian, rough)
+            except (ValueError, np.linalg.LinAlgError) as error:
+                raise NoMaximumError(_unbounded(density.space.labels)) from error
+        _refuse_flat(top.hessian, density.space.labels, prior)
+        if not prior:
+            _refuse_plateau(top.hessian, density.space.labels)
+        return Mode(top.location * spread, top.hessian / np.outer(spread, spread), -top.height)
 
     with numerics():
         start = _best_start(density, starts, prior, jacobian)
-        try:
-            if len(density.rows) > _FEW:
-                start = _warm_start(density, start, spread, prior, jacobian, seed)
-            location, hessian = _climb_recentred(density, start, spread, prior, jacobian, rough)
-        except (ValueError, np.linalg.LinAlgError) as error:
-            raise NoMaximumError(_unbounded(density.space.labels)) from error
-    _refuse_flat(hessian, density.space.labels, prior)
-    if not prior:
-        _refuse_plateau(hessian, density.space.labels)
-    return Mode(location * spread, hessian / np.outer(spread, spread))
+    if (mirror == 1).all():
+        return [mode(start, warm=True)]
+    try:
+        first = mode(start, warm=True)
+    except NoMaximumError:
+        return [mode(start * mirror, warm=True)]
+    try:
+        second = mode(first.location * mirror)
+    except InferenceError:
+        return [first]
+    return [first] if second.is_near(first) else [first, second]
+
+
+def _mirror(density: Density) -> np.ndarray:
+    """Return the signs that unconstrained numbers change if a continuous latent changes its own."""
+    quadrature = density.marginal.quadrature
+    changed = set() if quadrature is None else set(loadings_of_some_child(density.scm, quadrature.name))
+    signs = [np.full(size, -1.0 if name in changed else 1.0) for name, size in density.space.sizes.items()]
+    return np.concatenate(signs) if signs else np.empty(0)
 
 
 def _best_start(density: Density, starts: np.ndarray, prior: bool, jacobian: bool) -> np.ndarray:
@@ -107,7 +147,7 @@ def _warm_start(
     people = generator(seed, "warm start").choice(density.rows.inverse, _FEW // 2, replace=False)
     few = Density(density.scm, {name: value[people] for name, value in density.rows.values.items()})
     try:
-        location, _ = _climb_recentred(few, start, spread, prior, jacobian, rough=True)
+        location = _climb_recentred(few, start, spread, prior, jacobian, rough=True).location
     except (InferenceError, ValueError, np.linalg.LinAlgError):
         return start
     return location * spread if np.isfinite(location).all() else start
@@ -115,10 +155,10 @@ def _warm_start(
 
 def _climb_recentred(
     density: Density, start: np.ndarray, spread: np.ndarray, prior: bool, jacobian: bool, rough: bool
-) -> tuple[np.ndarray, np.ndarray]:
+) -> Top:
     """Climb, with the nodes of a continuous latent placed anew where the last climb ended, until that is the same.
 
-    Returns the maximum and the Hessian there, in units of the spread.
+    Returns the maximum in units of the spread.
     """
 
     def negative(vector: torch.Tensor) -> torch.Tensor:
@@ -139,7 +179,7 @@ def _climb_recentred(
             )
         if density.marginal.quadrature is None or np.abs(location - last).max() < (_NEAR if rough else 1e-3):
             break
-    return location, top.hessian
+    return top
 
 
 def _unbounded(names: list[str]) -> str:

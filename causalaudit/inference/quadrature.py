@@ -112,6 +112,7 @@ class Quadrature:
         self.few: torch.Tensor | None = None
         self.finer: Quadrature | None = None
         self._ends: tuple[torch.Tensor, torch.Tensor] | None = None  # of the grids, at the reference
+        self._wander = False  # whether conditionals move so far between draws that these ends do not hold
         self._copies: dict[int, Tensors] = {}
 
     @property
@@ -192,7 +193,7 @@ class Quadrature:
             last, self.centres = self.centres, self.centred(parameters, self.centres)
             if bool(((self.centres.location - last.location).abs() < 1e-3 * last.spread).all()):
                 break
-        self.level, self.few, self.finer, self._ends = 0, None, None, None
+        self.level, self.few, self.finer, self._ends, self._wander = 0, None, None, None, False
         self.refine(parameters)
         # Two Gaussian rules may agree because both miss a second peak or a tail; a grid does not.
         if self.level < _FIRST_GRID:
@@ -215,7 +216,10 @@ class Quadrature:
         """
         refined = False
         while (unlike := self._unlike(parameters, max(self.level + 1, _PRECISE))).any():
-            self._raise(parameters, unlike, self.level + 1)
+            if self._ends is not None and not self._differ(parameters, self.level, self.level + 1).any():
+                self._ends, self._wander = None, True
+            else:
+                self._raise(parameters, unlike, self.level + 1)
             refined = True
         return refined or (self.finer is not None and self.finer.refine(parameters))
 
@@ -239,7 +243,7 @@ class Quadrature:
 
     def _find_ends(self, parameters: Messenger) -> None:
         """Find the range of the grids once, with some room for other draws: searching costs more than the integral."""
-        if self.level >= _FIRST_GRID:
+        if self.level >= _FIRST_GRID and not self._wander:
             centres = self.centred(parameters, self.centres)
             low, high = self._range(parameters, centres, RULES[self.level]().search)
             self._ends = low - _ROOM, high + _ROOM
@@ -253,7 +257,12 @@ class Quadrature:
                 "conditional may have narrow, distant peaks: make the effect smooth (torch.sigmoid for a step), or "
                 "give it finitely many values."
             )
-        now, then = self._integral(parameters, self.level), self._integral(parameters, level, search=True)
+        return self._differ(parameters, self.level, level, search=False)
+
+    def _differ(self, parameters: Messenger, level: int, finer: int, search: bool = True) -> torch.Tensor:
+        """Tell for whom two rules differ, the first with or without a search for the range of its grid."""
+        now = self._integral(parameters, level, search=search)
+        then = self._integral(parameters, finer, search=True)
         unlike = ~((now == then) | ((now - then).abs() <= self.tolerance))
         if self.few is not None:
             unlike[self.few] = False

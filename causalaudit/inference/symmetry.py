@@ -33,21 +33,35 @@ def warn_of_mirror_images(scm: SCM) -> None:
 
 def mirrored_loadings(scm: SCM, latent: str) -> list[str]:
     """Return the parameters that change sign with a latent; none if something identifies its sign."""
+    changes = _sign_changes(scm, latent)
+    return [] if None in changes.values() else _all_of(changes)
+
+
+def loadings_of_some_child(scm: SCM, latent: str) -> list[str]:
+    """Return the parameters that change sign with a latent for some of its children, others identifying its sign.
+
+    If these others tell little, the posterior has a second, local maximum, where the latent has the wrong sign.
+    """
+    return _all_of(_sign_changes(scm, latent))
+
+
+def _all_of(changes: dict[str, list[str] | None]) -> list[str]:
+    return list(dict.fromkeys(name for names in changes.values() for name in names or []))
+
+
+def _sign_changes(scm: SCM, latent: str) -> dict[str, list[str] | None]:
+    """Return for each child the parameters that change sign with the latent; None if a change of its sign shows."""
     record = Record()
     with numerics(), torch.no_grad(), seeded(0, "symmetry"):
         run(scm.program, _PEOPLE, record)
         values = {name: record.values[name] for name in (*scm.parameters, *scm.variables)}
         if not _even(record, latent):
-            return []
-        signed = [name for name in scm.parameters if _even(record, name)]
-        found: dict[str, None] = {}
-        for child in scm.graph.successors(latent):
-            flips = [[], *([name] for name in signed)]
-            same = [flip for flip in flips if _unchanged(scm, record, values, child, [latent, *flip])]
-            if not same:
-                return []
-            found.update(dict.fromkeys(same[0]))
-    return list(found)
+            return {}
+        flips = [[], *([name] for name in scm.parameters if _even(record, name))]
+        return {
+            child: next((flip for flip in flips if _unchanged(scm, record, values, child, [latent, *flip])), None)
+            for child in scm.graph.successors(latent)
+        }
 
 
 def _even(record: Record, name: str) -> bool:
