@@ -44,7 +44,9 @@ def test_it_is_stored_as_it_ran(path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-@pytest.mark.parametrize("real", [True, False], ids=["real data", "generated data"])
+@pytest.mark.parametrize(
+    "real", [pytest.param(True, id="real data", marks=pytest.mark.slow), pytest.param(False, id="generated data")]
+)
 @pytest.mark.filterwarnings("ignore")
 def test_it_runs(path, real, request, monkeypatch, tmp_path):
     if real:
