@@ -18,6 +18,11 @@ settings.load_profile("causalaudit")
 ROOT = Path(__file__).parents[1]
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with the longest test, so that no worker is left alone with it."""
+    items.sort(key=lambda item: item.get_closest_marker("longest") is None)
+
+
 @pytest.fixture(autouse=True)
 def _clean_pyro():
     """Pyro validates what users write, and nothing is left in its parameter store."""

@@ -275,8 +275,11 @@ def test_the_file_is_json_lines(scm, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("builder", "method"),
-    [(loan.linear, "auto"), (mediation.linear, "auto"), (law_school.level_2, "laplace")],
-    ids=["loan", "mediation", "level 2"],
+    [
+        pytest.param(loan.linear, "auto", id="loan"),
+        pytest.param(mediation.linear, "auto", id="mediation"),
+        pytest.param(law_school.level_2, "laplace", id="level 2", marks=pytest.mark.longest),
+    ],
 )
 def test_ranks_are_uniform(builder, method):
     """200 data sets of 300 people drawn from the prior of each; of level 2, auto would sample some for minutes each."""
