@@ -2,6 +2,8 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python -m
 STAMP := $(VENV)/.installed
+# The tests have a worker for each of two cores: more threads would only get in each other's way.
+export OMP_NUM_THREADS ?= 1
 
 .PHONY: install demo test test-slow bench lint clean
 

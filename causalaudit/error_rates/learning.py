@@ -16,6 +16,7 @@ from causalaudit.errors import CausalAuditError
 Rule = TableRule | LogisticRule
 _CLOSE = 1e-8  # what a bound may be exceeded by, the tolerance of the linear programs being 1e-10 in each cell
 _HALVINGS = 8
+_TIGHTER = (0.8, 0.5)  # shares of bounds
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,11 @@ class Problem:
         return fit_table(self.rows, self.positive, self.training.weights, self.terms, bounds, self.min_accuracy)
 
     def _logistic(self, bounds: Mapping[str, float]) -> Rule:
-        rule = self._regress(bounds)
-        if self.min_accuracy is None or self.accuracy(rule) >= self.min_accuracy:
-            return rule
+        # The problem is not convex: what the search misses within the bounds it may find within tighter ones.
+        for share in (1.0, *_TIGHTER):
+            rule = self._regress({term: share * bound for term, bound in bounds.items()})
+            if self.min_accuracy is None or self.accuracy(rule) >= self.min_accuracy:
+                return rule
         raise self._short_of_accuracy(self.min_accuracy, bounds)
 
     def _regress(self, bounds: Mapping[str, float]) -> LogisticRule:
