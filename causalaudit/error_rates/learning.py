@@ -66,11 +66,12 @@ class Problem:
 
     def _logistic(self, bounds: Mapping[str, float]) -> Rule:
         # The problem is not convex: what the search misses within the bounds it may find within tighter ones.
+        wanted = 0.0 if self.min_accuracy is None else self.min_accuracy
         for share in (1.0, *_TIGHTER):
             rule = self._regress({term: share * bound for term, bound in bounds.items()})
-            if self.min_accuracy is None or self.accuracy(rule) >= self.min_accuracy:
+            if self.accuracy(rule) >= wanted:
                 return rule
-        raise self._short_of_accuracy(self.min_accuracy, bounds)
+        raise self._short_of_accuracy(wanted, bounds)
 
     def _regress(self, bounds: Mapping[str, float]) -> LogisticRule:
         return fit_logistic(self.rows, self.positive, self.training.weights, self.terms, bounds, self.penalty)
