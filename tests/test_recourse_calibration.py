@@ -13,7 +13,7 @@ from causalaudit.recourse.causal import count
 from causalaudit.recourse.notions import difference
 from causalaudit.recourse.trials import interventions
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("recourse calibration")]  # one fixture for all tests
+pytestmark = pytest.mark.slow
 
 DATA_SETS = 150
 PEOPLE = 300

@@ -14,7 +14,7 @@ import causalaudit as ca
 from causalaudit.models import loan
 from causalaudit.scm.simulation import simulate
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("situation testing calibration")]  # one fixture for all tests
+pytestmark = pytest.mark.slow
 
 DATA_SETS = 200
 PEOPLE = 1000
