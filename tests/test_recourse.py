@@ -260,7 +260,13 @@ def test_two_of_three_levels():
 
 @pytest.mark.parametrize(
     ("module", "name", "value"),
-    [(candidates, "_CELLS", 8), (candidates, "_KEYS", 16), (predictions, "ROWS", 7), (predictions, "_LARGEST", 12)],
+    [
+        (candidates, "_ANSWERED", 1_000),
+        (candidates, "_COUNTED", 300),
+        (candidates, "_KEYS", 16),
+        (predictions, "ROWS", 7),
+        (predictions, "_LARGEST", 12),
+    ],
 )
 def test_batches_and_long_keys_give_the_same(monkeypatch, module, name, value):
     people, classify = make_people(1)

@@ -119,7 +119,7 @@ def audit_recourse(
     -----
     Costs are rounded to twelve decimals, so that equal sums are equal. Costs that agree to nine decimals are one step
     of the effectiveness–cost distribution. Memory is bounded: the classifier is given at most 131,072 rows at a time,
-    each distinct row once, and some four million (person, action) cells are counted at a time.
+    each distinct row once, and recourse is held as a bit for each affected person and action, in passes of 256 MB.
 
     References
     ----------

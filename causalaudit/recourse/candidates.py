@@ -7,14 +7,17 @@ import numpy as np
 
 from causalaudit.errors import DataError
 from causalaudit.progress import watched
+from causalaudit.recourse.crowd import Crowd
 from causalaudit.recourse.people import People
 from causalaudit.recourse.predictions import Keys, Predictions, distinct_keys, flat, words
 from causalaudit.recourse.rules import Rules
 
-# The most pairs of a subgroup and an action; cells (people × actions) and counterfactual rows that are held at a time.
+# The most pairs of a subgroup and an action; the bytes of bits (people × pairs) that are answered for in one pass, and
+# that are counted at a time; counterfactual rows that are looked up at a time.
 MOST_PAIRS = 20_000_000
-_CELLS = 2**22
-_KEYS = 2**21
+_ANSWERED = 2**28
+_COUNTED = 2**21
+_KEYS = 2**19
 
 
 @dataclass(frozen=True)
@@ -129,58 +132,6 @@ def _by_features(itemsets: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
     return dict(sorted(found.items(), key=lambda entry: (len(entry[0]), entry[0])))
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The distinct rows of the affected people, those of group 0 first, and how many people each stands for.
-
-    `keys` are those of the rows, rows × words, and `shares` the shares of each column in them: columns × rows × words.
-    """
-
-    codes: np.ndarray
-    group: np.ndarray
-    weight: np.ndarray
-    keys: np.ndarray
-    shares: np.ndarray
-
-    @classmethod
-    def of(cls, people: People, affected: np.ndarray, keys: Keys) -> "_Rows":
-        everyone = np.column_stack([people.codes, people.group])[affected]
-        columns = np.arange(everyone.shape[1])
-        _, first, weight = np.unique(flat(keys.key(everyone, columns)), return_index=True, return_counts=True)
-        order = np.argsort(everyone[first, -1], kind="stable")
-        codes = everyone[first[order]]
-        shares = np.stack([keys.key(codes[:, [column]], columns[[column]]) for column in columns])
-        return cls(codes, codes[:, -1], weight[order], shares.sum(axis=0), shares)
-
-
-@dataclass(frozen=True)
-class _Task:
-    """Some subgroups of a block with their people, and the counterfactual rows to ask about.
-
-    Attributes
-    ----------
-    subgroups, subgroup
-        Which subgroups of the block these are; and for each row of people (sorted by it) the position among them.
-    group, weight
-        Of each row of people.
-    base
-        For each row of people, what its other features are, as a position among `needed`.
-    needed
-        Which actions are asked about: other features × actions.
-    keys
-        Of the counterfactual rows that are needed.
-    """
-
-    block: Block
-    subgroups: np.ndarray
-    subgroup: np.ndarray
-    group: np.ndarray
-    weight: np.ndarray
-    base: np.ndarray
-    needed: np.ndarray
-    keys: np.ndarray
-
-
 def evaluate(
     people: People,
     affected: np.ndarray,
@@ -191,154 +142,103 @@ def evaluate(
 ) -> Candidates:
     """Apply every valid action to every affected person of its subgroup, and count who gets recourse.
 
-    Section 3, step (b)(ii). People of the same row are asked about once, and so are counterfactual rows that several
-    actions lead to.
+    Section 3, step (b)(ii). Actions of different subgroups often change the same: each distinct change is tried once
+    on everybody on whom an action makes it. People of the same row are asked about once, and so are counterfactual rows
+    that several changes lead to.
     """
-    rows = _Rows.of(people, affected, predictions.keys)
-    parts: list[tuple[np.ndarray, ...]] = []
-    waiting: list[_Task] = []
-    number = 0
-    for block in watched(blocks, len(blocks), "Applying actions", progress):
-        for task in _tasks(rows, block, predictions.keys):
-            waiting.append(task)
-            number += len(task.keys)
-            if number > _KEYS:
-                parts += _answer(waiting, rules, predictions)
-                waiting, number = [], 0
-    parts += _answer(waiting, rules, predictions)
-    return _join(parts, len(people.features))
+    crowd = Crowd.of(people, affected, predictions.keys)
+    subgroups, start, actions, costs = _list_pairs(blocks, rules, len(people.features))
+    parts = []
+    for own in _runs(start, _ANSWERED // crowd.width):
+        pairs, first = slice(start[own.start], start[own.stop]), start[own.start : own.stop + 1] - start[own.start]
+        parts.append(_apply(crowd, subgroups[own], first, actions[pairs], predictions, progress))
+    sizes, flipped, reached = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
+    return Candidates(subgroups, sizes, start, actions, costs, flipped, reached)
 
 
-def _tasks(rows: _Rows, block: Block, keys: Keys) -> Iterator[_Task]:
-    """Find the people of each subgroup of a block, and what they would be after its actions."""
-    own = rows.shares[block.places].sum(axis=0)
-    others = rows.keys - own
-    subgroup = _find(flat(own), flat(keys.key(block.before, block.places)))
-    members = np.flatnonzero(subgroup >= 0)
-    members = members[_order(subgroup[members], len(block.before))]
-    after = keys.key(block.after, block.places)
-    for part in _runs(subgroup[members], max(1, _CELLS // len(block.after))):
-        chosen = members[part]
-        mine = subgroup[chosen]
-        distinct, base = distinct_keys(flat(others[chosen]))
-        order = _order(base, len(distinct))
-        first = np.concatenate([[0], np.cumsum(np.bincount(base))[:-1]])
-        needed = np.logical_or.reduceat(block.valid[mine[order]], first, axis=0)
-        at, action = np.nonzero(needed)
-        asked = flat(words(distinct)[at] + after[action])
-        present = mine[np.flatnonzero(np.diff(mine, prepend=-1))]
-        position = np.cumsum(np.diff(mine, prepend=mine[0]) > 0)
-        yield _Task(block, present, position, rows.group[chosen], rows.weight[chosen], base, needed, asked)
-
-
-def _find(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Return the position in `wanted` of each value, -1 if it is not there."""
-    order = np.argsort(wanted)
-    known = wanted[order]
-    at = np.minimum(np.searchsorted(known, values), len(wanted) - 1)
-    return np.where(known[at] == values, order[at], -1)
-
-
-def _order(numbers: np.ndarray, below: int) -> np.ndarray:
-    """Return the stable order of small whole numbers; few enough are sorted in linear time."""
-    return np.argsort(numbers.astype(np.uint16) if below <= 2**16 else numbers, kind="stable")
-
-
-def _runs(subgroup: np.ndarray, step: int) -> Iterator[slice]:
-    """Cut a sorted list into parts of some `step` entries that do not cut a subgroup."""
-    first = np.flatnonzero(np.diff(subgroup, prepend=-1))
-    start = 0
-    while start < len(subgroup):
-        later = first[first >= start + step]
-        end = int(later[0]) if len(later) else len(subgroup)
-        yield slice(start, end)
-        start = end
-
-
-def _answer(tasks: list[_Task], rules: Rules, predictions: Predictions) -> list[tuple[np.ndarray, ...]]:
-    """Predict all counterfactual rows of some tasks at once, and count."""
-    if not tasks:
-        return []
-    good = predictions.good(np.concatenate([task.keys for task in tasks]))
-    ends = np.cumsum([len(task.keys) for task in tasks])[:-1]
-    return [_count(task, own, rules) for task, own in zip(tasks, np.split(good, ends), strict=True)]
-
-
-def _count(task: _Task, good: np.ndarray, rules: Rules) -> tuple[np.ndarray, ...]:
-    """Return the features, subgroups, sizes, numbers of actions, actions, costs, flipped and reached of a task."""
-    block = task.block
-    flips = np.zeros(task.needed.shape, dtype=bool)
-    flips[task.needed] = good
-    valid, before = block.valid[task.subgroups], block.before[task.subgroups]
-    at, action = np.nonzero(valid)
-    priced = np.full(valid.shape, np.inf)
-    priced[at, action] = rules.cost(block.places, before[at], block.after[action])
-    order = np.argsort(priced, axis=1, kind="stable")
-    priced = np.take_along_axis(priced, order, axis=1)
-    inside = np.isfinite(priced)
-    ours = np.take_along_axis(flips[task.base], order[task.subgroup], axis=1) & inside[task.subgroup]
-    sizes, flipped, reached = tally(ours, task.subgroup * 2 + task.group, task.weight, 2 * len(before))
-    pairs = [np.moveaxis(part.reshape(-1, 2, len(block.after)), 1, 2)[inside] for part in (flipped, reached)]
-    actions = block.after[order[inside]]
-    return block.places, before, sizes.reshape(-1, 2), inside.sum(axis=1), actions, priced[inside], *pairs
-
-
-def tally(flips: np.ndarray, group: np.ndarray, weight: np.ndarray, number: int) -> tuple[np.ndarray, ...]:
-    """Count people, who is flipped by each action, and who is reached by it or an earlier one.
-
-    Parameters
-    ----------
-    flips
-        People × actions, the cheapest action first: who gets recourse by what.
-    group
-        The group of each person, sorted; each of the `number` groups has somebody.
-    weight
-        How many people each row stands for.
-    number
-        The number of groups.
-
-    Returns
-    -------
-    sizes, flipped, reached
-        Groups, and groups × actions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> flips = np.array([[True, False], [False, True], [False, False]])
-    >>> tally(flips, np.array([0, 0, 1]), np.array([1, 1, 5]), 2)
-    (array([2, 5]), array([[1, 1],
-           [0, 0]]), array([[1, 2],
-           [0, 0]]))
-    """
-    starts = np.searchsorted(group, np.arange(number))
-    actions = flips.shape[1]
-    sizes = np.add.reduceat(weight, starts)
-    flipped = np.add.reduceat(flips * weight[:, None], starts, axis=0)
-    some = flips.any(axis=1)
-    first = group[some] * actions + np.argmax(flips[some], axis=1)
-    new = np.bincount(first, weights=weight[some], minlength=number * actions)
-    return sizes, flipped, np.cumsum(new.reshape(number, actions), axis=1).round().astype(np.int64)
-
-
-def _join(parts: list[tuple[np.ndarray, ...]], features: int) -> Candidates:
-    """Put the counts of all blocks together."""
+def _list_pairs(blocks: list[Block], rules: Rules, features: int) -> tuple[np.ndarray, ...]:
+    """Return the subgroups, where the pairs of each begin, and the actions and costs of all pairs, cheapest first."""
 
     def spread(codes: np.ndarray, places: np.ndarray) -> np.ndarray:
         full = np.full((len(codes), features), -1, dtype=np.int32)
         full[:, places] = codes
         return full
 
-    def joined(place: int, empty: tuple[int, ...], dtype: type) -> np.ndarray:
-        return np.concatenate([np.empty(empty, dtype=dtype), *(part[place] for part in parts)]).astype(dtype)
+    subgroups, numbers, actions, costs = [], [], [], []
+    for block in blocks:
+        at, action = np.nonzero(block.valid)
+        after = block.after[action]
+        subgroups.append(spread(block.before, block.places))
+        numbers.append(block.valid.sum(axis=1))
+        actions.append(spread(after, block.places))
+        costs.append(rules.cost(block.places, block.before[at], after))
+    number, cost = np.concatenate(numbers), np.concatenate(costs)
+    order = np.lexsort([cost, np.repeat(np.arange(len(number)), number)])
+    start = np.concatenate([[0], np.cumsum(number)])
+    return np.concatenate(subgroups), start, np.concatenate(actions)[order], cost[order]
 
-    nobody = [np.empty((0, features), dtype=np.int32)]
-    return Candidates(
-        subgroups=np.concatenate([*nobody, *(spread(part[1], part[0]) for part in parts)]),
-        sizes=joined(2, (0, 2), np.int64).T,
-        start=np.concatenate([[0], np.cumsum(joined(3, (0,), np.int64))]),
-        actions=np.concatenate([*nobody, *(spread(part[4], part[0]) for part in parts)]),
-        costs=joined(5, (0,), np.float64),
-        flipped=np.ascontiguousarray(joined(6, (0, 2), np.int64).T),
-        reached=np.ascontiguousarray(joined(7, (0, 2), np.int64).T),
-    )
+
+def _runs(start: np.ndarray, most: int) -> Iterator[slice]:
+    """Cut a list into parts with so many pairs at most, or of one entry, whose pairs begin at `start`."""
+    low = 0
+    while low < len(start) - 1:
+        high = max(low + 1, int(np.searchsorted(start, start[low] + most, side="right")) - 1)
+        yield slice(low, high)
+        low = high
+
+
+def _apply(
+    crowd: Crowd,
+    subgroups: np.ndarray,
+    start: np.ndarray,
+    actions: np.ndarray,
+    predictions: Predictions,
+    progress: bool,
+) -> tuple[np.ndarray, ...]:
+    """Return the sizes of some subgroups, and how many people their actions help: 2 × subgroups and 2 × pairs."""
+    members = crowd.members(subgroups)
+    subgroup = np.repeat(np.arange(len(subgroups)), np.diff(start))
+    changes, change = _distinct_changes(subgroups[subgroup], actions, crowd.keys)
+    order = np.argsort(change, kind="stable")
+    made_on = np.split(subgroup[order], np.cumsum(np.bincount(change))[:-1])
+    concerned = np.stack([np.bitwise_or.reduce(members[own], axis=0) for own in made_on])
+    flips = _try_changes(crowd, changes, concerned, predictions, progress)
+    return crowd.count(members), *_count(crowd, members, start, flips, change)
+
+
+def _distinct_changes(before: np.ndarray, after: np.ndarray, keys: Keys) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct changes (new codes, -1 where a feature stays as it is), and which one each action makes."""
+    made = np.where(after == before, -1, after)
+    columns = np.arange(made.shape[1])
+    more = Keys(tuple(size + 1 for size in keys.sizes[: len(columns)]))
+    distinct, change = distinct_keys(flat(more.key(made + 1, columns)))
+    return more.codes(words(distinct)) - 1, change
+
+
+def _try_changes(
+    crowd: Crowd, changes: np.ndarray, concerned: np.ndarray, predictions: Predictions, progress: bool
+) -> np.ndarray:
+    """Return which of the people concerned get recourse by each change: changes × words."""
+    flips = np.empty_like(concerned)
+    parts = list(_runs(np.append(0, np.cumsum(crowd.count(concerned).sum(axis=0))), _KEYS))
+    for own in watched(parts, len(parts), "Applying actions", progress):
+        rows = [crowd.rows(people) for people in concerned[own]]
+        keys = [crowd.changed(part, change) for part, change in zip(rows, changes[own], strict=True)]
+        good = np.split(predictions.good(np.concatenate(keys)), np.cumsum([len(part) for part in keys])[:-1])
+        flips[own] = [crowd.bits(part[helped]) for part, helped in zip(rows, good, strict=True)]
+    return flips
+
+
+def _count(
+    crowd: Crowd, members: np.ndarray, start: np.ndarray, flips: np.ndarray, change: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many people of the two groups each action helps, alone and with those before it: 2 × pairs."""
+    alone, together = [], []
+    for own in _runs(start, _COUNTED // crowd.width):
+        pairs, number = slice(start[own.start], start[own.stop]), np.diff(start[own.start : own.stop + 1])
+        helped = flips[change[pairs]] & np.repeat(members[own], number, axis=0)
+        alone.append(crowd.count(helped))
+        for part in np.split(helped, np.cumsum(number)[:-1]):
+            np.bitwise_or.accumulate(part, axis=0, out=part)
+        together.append(crowd.count(helped))
+    return np.concatenate(alone, axis=1), np.concatenate(together, axis=1)
