@@ -9,7 +9,7 @@ from causalaudit.errors import DataError
 from causalaudit.progress import watched
 from causalaudit.recourse.crowd import Crowd
 from causalaudit.recourse.people import People
-from causalaudit.recourse.predictions import Keys, Predictions, distinct_keys, flat, words
+from causalaudit.recourse.predictions import Keys, Predictions
 from causalaudit.recourse.rules import Rules
 
 # The most pairs of a subgroup and an action; the bytes of bits (people × pairs) that are answered for in one pass, and
@@ -124,10 +124,9 @@ def match(subgroups: np.ndarray, actions: np.ndarray, rules: Rules) -> list[Bloc
 
 def _by_features(itemsets: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
     """Return the rows of the itemsets that have the same features."""
-    has = itemsets >= 0
-    kinds, kind = np.unique(has, axis=0, return_inverse=True)
-    order = np.argsort(kind.reshape(-1), kind="stable")
-    rows = np.split(order, np.cumsum(np.bincount(kind.reshape(-1), minlength=len(kinds)))[:-1])
+    kinds, kind = Keys((2,) * itemsets.shape[1]).distinct(itemsets >= 0)
+    order = np.argsort(kind, kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(kind, minlength=len(kinds)))[:-1])
     found = {tuple(np.flatnonzero(part).tolist()): own for part, own in zip(kinds, rows, strict=True)}
     return dict(sorted(found.items(), key=lambda entry: (len(entry[0]), entry[0])))
 
@@ -209,10 +208,8 @@ def _apply(
 def _distinct_changes(before: np.ndarray, after: np.ndarray, keys: Keys) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct changes (new codes, -1 where a feature stays as it is), and which one each action makes."""
     made = np.where(after == before, -1, after)
-    columns = np.arange(made.shape[1])
-    more = Keys(tuple(size + 1 for size in keys.sizes[: len(columns)]))
-    distinct, change = distinct_keys(flat(more.key(made + 1, columns)))
-    return more.codes(words(distinct)) - 1, change
+    distinct, change = Keys(tuple(size + 1 for size in keys.sizes[: made.shape[1]])).distinct(made + 1)
+    return distinct - 1, change
 
 
 def _try_changes(

@@ -55,6 +55,18 @@ class Keys:
         words, factors = self._digits
         return (keys[:, words] // factors % np.array(self.sizes)).astype(np.int32)
 
+    def distinct(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct rows of codes, and which of them each row is.
+
+        Examples
+        --------
+        >>> Keys((2, 3)).distinct(np.array([[1, 2], [0, 1], [1, 2]]))
+        (array([[1, 2],
+               [0, 1]], dtype=int32), array([0, 1, 0]))
+        """
+        keys, place = distinct_keys(flat(self.key(rows, np.arange(len(self.sizes)))))
+        return self.codes(words(keys)), place
+
 
 def flat(keys: np.ndarray) -> np.ndarray:
     """Return keys as a list that can be sorted and searched."""
