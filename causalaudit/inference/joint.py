@@ -7,13 +7,12 @@ import pandas as pd
 import torch
 from pyro.poutine.messenger import Messenger
 from pyro.poutine.util import site_is_subsample
-from torch.distributions import biject_to
 
 from causalaudit.errors import DataError
 from causalaudit.inference.latents import LatentStates, choose_state, continuous_latents
 from causalaudit.inference.marginal import Accuracy
 from causalaudit.inference.score import Score
-from causalaudit.inference.space import Space, Unconstrain
+from causalaudit.inference.space import Space, Unconstrain, unconstraining
 from causalaudit.progress import watched
 from causalaudit.randomness import seeded
 from causalaudit.scm import SCM
@@ -35,7 +34,7 @@ class _UnconstrainPeople(Messenger):
     def _pyro_sample(self, message: Message) -> None:
         name = message["name"]
         if name in self.numbers and not site_is_subsample(message):
-            transform, number = biject_to(message["fn"].support), self.numbers[name]
+            transform, number = unconstraining(message["fn"]), self.numbers[name]
             message["value"] = self.values[name] = transform(number)
             self.log_jacobian = self.log_jacobian + transform.log_abs_det_jacobian(number, self.values[name])
 
@@ -130,7 +129,7 @@ class JointDensity:
         record = Record()
         run(self.scm.program, self.people, record, Intervene({**self.values, **values}))
         names = (*self.space.parameters.shapes, *self.space.latents)
-        numbers = {name: biject_to(record.laws[name].support).inv(record.values[name]) for name in names}
+        numbers = {name: unconstraining(record.laws[name]).inv(record.values[name]) for name in names}
         return np.concatenate([numbers[name].numpy().ravel() for name in names])
 
     def recentre(self, vector: np.ndarray, accuracy: Accuracy = "good") -> None:

@@ -6,12 +6,29 @@ import numpy as np
 import torch
 from pyro.poutine.messenger import Messenger
 from pyro.poutine.util import site_is_subsample
-from torch.distributions import biject_to
+from torch import distributions as laws
+from torch.distributions import Distribution, Transform, biject_to
 
 from causalaudit.randomness import seeded
 from causalaudit.scm import SCM
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.handlers import Message, Record, Tensors, is_person, run
+
+_CLOSE_TO_ZERO = 0.1  # share of a prior's width below which a positive parameter is measured by its logarithm
+
+
+def unconstraining(law: Distribution) -> Transform:
+    """Return the map from unconstrained numbers to the support of a law.
+
+    It is that of torch, but for positive numbers whose density does not vanish at zero. Their logarithm would have a
+    long tail, along which posteriors are curved ridges: a loading and a noise that share a variance, for example. It
+    is taken only close to zero; elsewhere the numbers are proportional to the parameter (a scaled softplus).
+    """
+    base = law.base_dist if isinstance(law, laws.Independent) else law
+    if not isinstance(base, laws.HalfNormal | laws.HalfCauchy | laws.Exponential):
+        return biject_to(law.support)
+    width = 1 / base.log_prob(torch.zeros(())).exp()
+    return laws.ComposeTransform([laws.SoftplusTransform(), laws.AffineTransform(0.0, _CLOSE_TO_ZERO * width)])
 
 
 class Unconstrain(Messenger):
@@ -36,7 +53,7 @@ class Unconstrain(Messenger):
         name = message["name"]
         if name not in self.numbers:
             return
-        transform, number = biject_to(message["fn"].support), self.numbers[name]
+        transform, number = unconstraining(message["fn"]), self.numbers[name]
         value = transform(number)
         message["value"] = self.values[name] = value
         self.log_prior[name] = message["fn"].log_prob(value).sum()
@@ -59,7 +76,7 @@ class _Invert(Messenger):
         name = message["name"]
         if name in self.values and not site_is_subsample(message):
             message["value"] = self.values[name]
-            self.numbers[name] = biject_to(message["fn"].support).inv(self.values[name])
+            self.numbers[name] = unconstraining(message["fn"]).inv(self.values[name])
 
 
 class Space:
@@ -112,6 +129,6 @@ class Space:
             for vector in vectors:
                 record = Record()
                 run(self.scm.program, 1, record)
-                numbers = (biject_to(record.laws[name].support).inv(record.values[name]) for name in self.shapes)
+                numbers = (unconstraining(record.laws[name]).inv(record.values[name]) for name in self.shapes)
                 vector[:] = np.concatenate([number.numpy().ravel() for number in numbers] or [np.empty(0)])
         return vectors
