@@ -282,13 +282,8 @@ def test_ranks_are_uniform(builder):
 
 @pytest.mark.slow
 @pytest.mark.longest
-def test_ranks_of_level_2_are_uniform_but_for_a_loading_that_the_data_hardly_tell():
-    """Where LSAT tells nothing of knowledge, eta_u and sigma_g are a curved ridge, along which resampling falls short.
-
-    The fits concerned say so: their effective sample sizes are too small.
-    """
+def test_ranks_of_level_2_are_uniform():
+    """Where LSAT tells little of knowledge, eta_u and sigma_g are a curved ridge."""
     found = calibrate(law_school.level_2(), n=300, data_sets=200, draws=99, method="laplace", seed=1)
-    assert len(found.failures) <= 2, found
-    assert found.table.set_index("parameter")["uniform"].drop("eta_u").all(), found
-    trusted = found.ranks["eta_u"].drop([*found.failures, *found.doubts])
-    assert stats.kstest(trusted / 99, "uniform").pvalue > 0.01
+    assert found.ok, found
+    assert len(found.doubts) <= 10, found.doubts

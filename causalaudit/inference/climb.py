@@ -54,7 +54,7 @@ def climb(
     ValueError, numpy.linalg.LinAlgError
         If the function or its derivatives are not numbers on the way.
     """
-    hill = _Hill(negative)
+    hill = Hill(negative)
     # Second derivatives are dear, and seldom needed far from the maximum.
     options = {"maxiter": _FIRST_STEPS, "maxcor": 20, "ftol": 1e-13}
     with np.errstate(all="ignore"):  # it may try points where the function is infinite
@@ -76,10 +76,13 @@ def climb(
 
 
 @dataclass(frozen=True)
-class _Hill:
+class Hill:
+    """A function of one vector, and its derivatives."""
+
     negative: Callable[[torch.Tensor], torch.Tensor]
 
     def slope(self, point: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the function and its gradient."""
         vector = torch.tensor(point, requires_grad=True)
         value = self.negative(vector)
         (gradient,) = torch.autograd.grad(value, vector)
@@ -87,6 +90,7 @@ class _Hill:
         return (height if np.isfinite(height) else np.inf), np.nan_to_num(gradient.numpy())
 
     def hessian(self, point: np.ndarray) -> np.ndarray:
+        """Return the second derivatives."""
         return np.asarray(torch.autograd.functional.hessian(self.negative, torch.tensor(point)).numpy())
 
     def polished(self, point: np.ndarray) -> Top | None:

@@ -1,21 +1,26 @@
 """Laplace approximation, corrected by importance resampling."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import arviz as az
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from causalaudit.inference.density import Density
 from causalaudit.inference.diagnostics import TRUSTED_K, WORTHWHILE
-from causalaudit.inference.mode import find_modes
-from causalaudit.inference.proposals import Proposal
+from causalaudit.inference.mode import find_modes, prior_spread
+from causalaudit.inference.proposals import Proposal, efficiency_for_normal
+from causalaudit.inference.ridge import walk_ridge
 from causalaudit.randomness import generator
 
-_ROUNDS = 3
-_EFFICIENT = 0.25  # share of the proposals that count with which a round is good enough
+_ROUNDS = 7
+_EFFICIENT = 0.6  # share of the proposals that count, of those that do for a normal, with which they are good enough
+_TEMPERED, _BY_NUMBER = 200, 10  # effective draws to which proposals are fitted: at least, and for each parameter
 _CHECKED = 8  # draws at which the nodes of a continuous latent are doubled as a check
 _FEWEST = 1000  # proposals, whatever number of draws is asked for: the tail of the weights must be seen
+_COLDEST = 1e-6  # power of weights with which all are the same
 
 
 @dataclass(frozen=True)
@@ -54,101 +59,152 @@ class ImportanceDraws:
 
 
 def laplace_draws(density: Density, draws: int, seed: int, progress: bool = False) -> ImportanceDraws:
-    """Draw from the posterior through heavy-tailed Gaussian approximations at its maxima.
+    """Draw from the posterior through heavy-tailed approximations of it.
 
-    The proposal is a multivariate t at the mode in unconstrained space, with the inverse Hessian as its
-    scale; if a latent with the other sign gives a second maximum that counts, a mixture of two. While the
-    Pareto-smoothed weights are not to be trusted, or few proposals count, it is moved to their moments, up to three
-    times. The draws of the best round are then resampled by their weights.
+    The first proposal is a multivariate t at the mode in unconstrained space, with the inverse Hessian as its
+    scale; if a latent with the other sign gives a second maximum that counts, a mixture of two. If the
+    Pareto-smoothed weights are not to be trusted, or few proposals count, the second is a mixture along the ridge of
+    the posterior. While it is still so, further mixtures are fitted to the weighted draws. All proposals are weighed
+    together, as if drawn from the mixture of all rounds, and resampled by their weights.
 
     References
     ----------
     Vehtari, Simpson, Gelman, Yao and Gabry (2024), Pareto smoothed importance sampling. JMLR 25.
-    Cappé, Douc, Guillin, Marin and Robert (2008), Adaptive importance sampling in general mixture classes. Statistics
-    and Computing 18.
+    Cornuet, Marin, Mira and Robert (2012), Adaptive multiple importance sampling. Scandinavian Journal of Statistics
+    39.
     """
-    proposal = Proposal.at(find_modes(density, prior=True, jacobian=True, seed=seed, rough=True))
-    density.recentre(proposal.locations[0])
-    best: _Weighted | None = None
-    for attempt in range(_ROUNDS + 1):
-        round_ = _weigh(density, proposal, max(draws, _FEWEST), generator(seed, "proposals", attempt), progress)
-        if best is None or round_.merit > best.merit:
-            best = round_
-        if round_.pareto_k < TRUSTED_K and round_.efficiency > _EFFICIENT:
+    modes = find_modes(density, prior=True, jacobian=True, seed=seed, rough=True)
+    first, enough = Proposal.at(modes), _EFFICIENT * efficiency_for_normal(density.space.size)
+    density.recentre(first.locations[0])
+    pools = [_pool(density, None, first, max(draws, _FEWEST), generator(seed, "proposals", 0), progress)]
+    for attempt in range(1, _ROUNDS + 1):
+        last, rng = pools[-1], generator(seed, "proposals", attempt)
+        if last.pareto_k < TRUSTED_K and last.efficiency > enough:
             break
-        proposal = proposal.matched(round_.vectors, np.exp(round_.smoothed))
-    assert best is not None
-    chosen = _systematic(np.exp(best.smoothed), draws, generator(seed, "resampling"))
-    relative = np.exp(best.log_weights - best.log_weights.max())
+        if attempt == 1:
+            spread = prior_spread(density, seed)
+            proposal = Proposal.at([*modes, *(point for mode in modes for point in walk_ridge(density, mode, spread))])
+            density.recentre(first.locations[0])
+        else:
+            weights = _tempered(last.smoothed, max(_TEMPERED, _BY_NUMBER * density.space.size))
+            proposal = Proposal.fitted(last.vectors, weights, rng)
+        pools.append(_pool(density, last, proposal, max(draws // 4, _FEWEST), rng, progress))
+    pool = max(pools, key=lambda one: one.merit)
+    chosen = _systematic(np.exp(pool.smoothed), draws, generator(seed, "resampling"))
+    relative = np.exp(pool.log_weights - pool.log_weights.max())
     return ImportanceDraws(
-        best.vectors[chosen],
-        {name: values[chosen] for name, values in best.parts.items()},
-        best.pareto_k,
-        min(draws, best.efficiency * len(best.vectors)),
-        best.efficiency,
-        float(logsumexp(best.log_weights) - np.log(len(relative))),
+        pool.vectors[chosen],
+        {name: values[chosen] for name, values in pool.parts.items()},
+        pool.pareto_k,
+        min(draws, pool.efficiency * len(pool.vectors)),
+        pool.efficiency,
+        float(logsumexp(pool.log_weights) - np.log(len(relative))),
         float(relative.std(ddof=1) / relative.mean() / np.sqrt(len(relative))),
     )
 
 
 @dataclass(frozen=True)
-class _Weighted:
-    """Proposals with their densities, log-weights, and normalised Pareto-smoothed log-weights."""
+class _Pool:
+    """Vectors from several proposals, weighed as if drawn from the mixture of all of them.
 
+    Attributes
+    ----------
+    proposals
+        The proposals, and how many vectors come from each.
+    vectors, log_proposed
+        The vectors, and their log-density under the mixture, times their number.
+    parts
+        Their densities and values, as `Density.over` returns them.
+    log_weights, smoothed
+        Their log-weights, and normalised Pareto-smoothed ones.
+    pareto_k
+        The shape of the tail of the weights.
+    """
+
+    proposals: list[tuple[Proposal, int]]
     vectors: np.ndarray
+    log_proposed: np.ndarray
     parts: dict[str, np.ndarray]
-    log_weights: np.ndarray
-    smoothed: np.ndarray
-    pareto_k: float
+
+    @cached_property
+    def log_weights(self) -> np.ndarray:
+        total = self.parts["likelihood"] + self.parts["jacobian"]
+        total = total + sum(value for name, value in self.parts.items() if name.startswith("prior "))
+        return np.where(np.isfinite(total), total, -np.inf) - self.log_proposed + np.log(len(self.vectors))
+
+    @cached_property
+    def _pareto(self) -> tuple[np.ndarray, float]:
+        smoothed, pareto_k = az.psislw(self.log_weights.copy())
+        return np.asarray(smoothed) - logsumexp(smoothed), float(pareto_k)
+
+    @property
+    def smoothed(self) -> np.ndarray:
+        return self._pareto[0]
+
+    @property
+    def pareto_k(self) -> float:
+        return self._pareto[1]
 
     @property
     def efficiency(self) -> float:
-        """The share of the proposals that count."""
-        return float(1 / np.sum(np.exp(2 * self.smoothed)) / len(self.smoothed))
+        """The share of the vectors that count."""
+        return _worth(self.smoothed) / len(self.smoothed)
 
     @property
     def merit(self) -> tuple[bool, float]:
-        """By which rounds are compared."""
-        trusted = self.pareto_k < TRUSTED_K
-        return trusted, self.efficiency if trusted else -self.pareto_k
+        """By which pools are compared."""
+        trusted = self.pareto_k < TRUSTED_K and self.efficiency >= WORTHWHILE
+        return trusted, _worth(self.smoothed) if trusted else -self.pareto_k
+
+    @property
+    def typical(self) -> np.ndarray:
+        """Some of the vectors, by their weights."""
+        return self.vectors[_systematic(np.exp(self.smoothed), _CHECKED, generator(0, "check"))]
 
 
-def _weigh(density: Density, proposal: Proposal, draws: int, rng: np.random.Generator, progress: bool) -> _Weighted:
-    """Draw from the proposal and weigh the draws, each maximum with nodes of its own."""
-    groups = proposal.draw(draws, rng)
-    found = []
-    for location, vectors in zip(proposal.locations, groups, strict=True):
-        if len(groups) > 1:
-            density.recentre(location)
-        found.append(_evaluate(density, vectors, proposal.log_density(vectors), progress))
-    parts = {name: np.concatenate([part[name] for part, _ in found]) for name in found[0][0]}
-    log_weights = np.concatenate([weights for _, weights in found])
-    return _Weighted(np.concatenate(groups), parts, log_weights, *_smoothed(log_weights))
-
-
-def _evaluate(
-    density: Density, vectors: np.ndarray, log_proposal: np.ndarray, progress: bool
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Return the densities of draws and their log-weights, with nodes of a continuous latent that suffice."""
-    while True:
+def _pool(
+    density: Density,
+    earlier: _Pool | None,
+    proposal: Proposal,
+    number: int,
+    rng: np.random.Generator,
+    progress: bool,
+) -> _Pool:
+    """Draw from a proposal, and weigh the draws together with earlier ones."""
+    proposals = [*(earlier.proposals if earlier else []), (proposal, number)]
+    new = proposal.draw(number, rng)
+    vectors, log_proposed = new, logsumexp([np.log(size) + one.log_density(new) for one, size in proposals], axis=0)
+    if earlier is not None:
+        before = np.logaddexp(earlier.log_proposed, np.log(number) + proposal.log_density(earlier.vectors))
+        vectors, log_proposed = np.concatenate([earlier.vectors, new]), np.concatenate([before, log_proposed])
+    # The nodes of a continuous latent must suffice where the proposals are, and then where the draws are.
+    if density.refine(proposal.locations) or earlier is None:
         parts = density.over(vectors, progress)
-        log_weights = _log_joint(parts) - log_proposal
-        typical = _systematic(np.exp(_smoothed(log_weights)[0]), _CHECKED, generator(0, "check"))
-        if not density.refine(vectors[typical]):  # else the nodes did not suffice where the draws are
-            return parts, log_weights
+    else:
+        parts = density.over(new, progress)
+        parts = {name: np.concatenate([earlier.parts[name], values]) for name, values in parts.items()}
+    pool = _Pool(proposals, vectors, log_proposed, parts)
+    while density.refine(pool.typical):
+        pool = replace(pool, parts=density.over(vectors, progress))
+    return pool
 
 
-def _log_joint(parts: dict[str, np.ndarray]) -> np.ndarray:
-    total = parts["likelihood"] + parts["jacobian"]
-    total = total + sum(value for name, value in parts.items() if name.startswith("prior "))
-    return np.where(np.isfinite(total), total, -np.inf)
+def _worth(log_weights: np.ndarray) -> float:
+    """Return the effective number of normalised weights."""
+    return float(1 / np.sum(np.exp(2 * log_weights)))
 
 
-def _smoothed(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return normalised Pareto-smoothed log-weights and k-hat."""
-    smoothed, pareto_k = az.psislw(log_weights.copy())
-    smoothed = np.asarray(smoothed)
-    return smoothed - logsumexp(smoothed), float(pareto_k)
+def _tempered(log_weights: np.ndarray, worth: float) -> np.ndarray:
+    """Return weights to the greatest power, at most one, with which they are worth a number of draws."""
+
+    def powered(power: float) -> np.ndarray:
+        return power * log_weights - logsumexp(power * log_weights)
+
+    def excess(power: float) -> float:
+        return _worth(powered(power)) - worth
+
+    worth = min(worth, np.isfinite(log_weights).sum() / 2)
+    return np.exp(powered(1.0 if excess(1.0) >= 0 else brentq(excess, _COLDEST, 1.0)))
 
 
 def _systematic(weights: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:

@@ -14,6 +14,7 @@ from causalaudit.scm.execution import numerics
 
 _STARTS = 64
 _PLACEMENTS = 6
+_CHANCES = 2  # climbs that may end without a maximum, if a latent is integrated out
 _NEAR = 0.05  # spreads of the prior that a rough maximum may be off
 _FEW = 1000  # rows; more are first climbed with half as many people
 _FLAT = 1e-9  # smallest curvature, relative to the largest, of an identified posterior
@@ -73,9 +74,7 @@ def find_modes(density: Density, prior: bool, jacobian: bool, seed: int, rough: 
         If there is no finite start, no maximum, or a direction in which the density is flat.
     """
     starts = density.prior_vectors(_STARTS, seed)
-    # Steps are measured in the spread of the prior, because parameters have the data's units.
-    spread = np.subtract(*np.quantile(starts, [0.84, 0.16], axis=0)) / 2
-    spread = np.where(spread > 0, spread, 1.0)
+    spread = _spread(starts)
     mirror = _mirror(density)
 
     def mode(start: np.ndarray, warm: bool = False) -> Mode:
@@ -104,6 +103,16 @@ def find_modes(density: Density, prior: bool, jacobian: bool, seed: int, rough: 
     except InferenceError:
         return [first]
     return [first] if second.is_near(first) else [first, second]
+
+
+def prior_spread(density: Density, seed: int) -> np.ndarray:
+    """Return the spread of the prior of each number: steps are measured in it, because parameters have units."""
+    return _spread(density.prior_vectors(_STARTS, seed))
+
+
+def _spread(vectors: np.ndarray) -> np.ndarray:
+    spread = np.subtract(*np.quantile(vectors, [0.84, 0.16], axis=0)) / 2
+    return np.where(spread > 0, spread, 1.0)
 
 
 def _mirror(density: Density) -> np.ndarray:
@@ -164,12 +173,14 @@ def _climb_recentred(
     def negative(vector: torch.Tensor) -> torch.Tensor:
         return -density.total(vector * torch.from_numpy(spread), prior, jacobian)
 
-    location = start / spread
+    location, chances = start / spread, 1 if density.marginal.quadrature is None else _CHANCES
     for _ in range(_PLACEMENTS):
         density.recentre(location * spread, "rough" if rough else "good")
         last = location
         top = climb(negative, last, lambda point: density.follow(point * spread))
         location = top.location
+        if not top.is_level and (chances := chances - 1):
+            continue  # narrow conditionals may have left their nodes behind
         if not top.is_level:
             worst = density.space.labels[int(np.argmax(np.abs(location - last)))]
             raise NoMaximumError(
