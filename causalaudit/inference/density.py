@@ -1,6 +1,7 @@
 """The joint density of parameters and data, with latents summed and integrated out."""
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,14 @@ class Density:
         """Place the nodes of a continuous latent for parameters near `vector`; without one, do nothing."""
         with numerics(), torch.no_grad():
             self.marginal.recentre(Unconstrain(self.space.split(torch.from_numpy(vector))), accuracy)
+
+    def placed_at(self, vector: np.ndarray) -> "Density":
+        """Return a copy with the nodes of a continuous latent placed for parameters near `vector`."""
+        other = copy(self)
+        other.marginal = copy(self.marginal)
+        other.marginal.quadrature = copy(self.marginal.quadrature)
+        other.recentre(vector)
+        return other
 
     def follow(self, vector: np.ndarray) -> None:
         """Move the nodes of a continuous latent along to parameters a step away."""

@@ -17,6 +17,7 @@ from causalaudit.randomness import generator
 
 _ROUNDS = 7
 _EFFICIENT = 0.6  # share of the proposals that count, of those that do for a normal, with which they are good enough
+_PLENTY = 2  # times the draws asked for that proposals are worth, with which they are good enough too
 _TEMPERED, _BY_NUMBER = 200, 10  # effective draws to which proposals are fitted: at least, and for each parameter
 _CHECKED = 8  # draws at which the nodes of a continuous latent are doubled as a check
 _FEWEST = 1000  # proposals, whatever number of draws is asked for: the tail of the weights must be seen
@@ -76,19 +77,19 @@ def laplace_draws(density: Density, draws: int, seed: int, progress: bool = Fals
     modes = find_modes(density, prior=True, jacobian=True, seed=seed, rough=True)
     first, enough = Proposal.at(modes), _EFFICIENT * efficiency_for_normal(density.space.size)
     density.recentre(first.locations[0])
-    pools = [_pool(density, None, first, max(draws, _FEWEST), generator(seed, "proposals", 0), progress)]
+    places = _Places(density, first)
+    pools = [_pool(places, None, first, max(draws, _FEWEST), generator(seed, "proposals", 0), progress)]
     for attempt in range(1, _ROUNDS + 1):
         last, rng = pools[-1], generator(seed, "proposals", attempt)
-        if last.pareto_k < TRUSTED_K and last.efficiency > enough:
+        if last.pareto_k < TRUSTED_K and (last.efficiency > enough or last.worth > _PLENTY * draws):
             break
         if attempt == 1:
             spread = prior_spread(density, seed)
             proposal = Proposal.at([*modes, *(point for mode in modes for point in walk_ridge(density, mode, spread))])
-            density.recentre(first.locations[0])
         else:
             weights = _tempered(last.smoothed, max(_TEMPERED, _BY_NUMBER * density.space.size))
             proposal = Proposal.fitted(last.vectors, weights, rng)
-        pools.append(_pool(density, last, proposal, max(draws // 4, _FEWEST), rng, progress))
+        pools.append(_pool(places, last, proposal, max(draws // 4, _FEWEST), rng, progress))
     pool = max(pools, key=lambda one: one.merit)
     chosen = _systematic(np.exp(pool.smoothed), draws, generator(seed, "resampling"))
     relative = np.exp(pool.log_weights - pool.log_weights.max())
@@ -96,11 +97,39 @@ def laplace_draws(density: Density, draws: int, seed: int, progress: bool = Fals
         pool.vectors[chosen],
         {name: values[chosen] for name, values in pool.parts.items()},
         pool.pareto_k,
-        min(draws, pool.efficiency * len(pool.vectors)),
+        min(draws, pool.worth),
         pool.efficiency,
         float(logsumexp(pool.log_weights) - np.log(len(relative))),
         float(relative.std(ddof=1) / relative.mean() / np.sqrt(len(relative))),
     )
+
+
+class _Places:
+    """A density with the nodes of a continuous latent placed at each of several maxima; vectors use the closest."""
+
+    def __init__(self, density: Density, maxima: Proposal) -> None:
+        self._maxima = maxima
+        self._densities = [density, *(density.placed_at(location) for location in maxima.locations[1:])]
+
+    def of(self, vectors: np.ndarray) -> np.ndarray:
+        """Return the place of each vector."""
+        return self._maxima.components(vectors)
+
+    def refine(self, vectors: np.ndarray) -> np.ndarray:
+        """Double nodes until they suffice at these vectors; tell at which places it was needed."""
+        place = self.of(vectors)
+        return np.array([own.refine(vectors[place == number]) for number, own in enumerate(self._densities)])
+
+    def over(self, vectors: np.ndarray, progress: bool) -> dict[str, np.ndarray]:
+        """Return the densities and values of vectors, as `Density.over` does."""
+        place = self.of(vectors)
+        order = np.argsort(place, kind="stable")
+        parts = [
+            own.over(vectors[place == number], progress)
+            for number, own in enumerate(self._densities)
+            if (place == number).any()
+        ]
+        return {name: np.concatenate([part[name] for part in parts])[np.argsort(order)] for name in parts[0]}
 
 
 @dataclass(frozen=True)
@@ -146,15 +175,20 @@ class _Pool:
         return self._pareto[1]
 
     @property
+    def worth(self) -> float:
+        """The effective number of vectors."""
+        return _worth(self.smoothed)
+
+    @property
     def efficiency(self) -> float:
-        """The share of the vectors that count."""
-        return _worth(self.smoothed) / len(self.smoothed)
+        """The same as a share."""
+        return self.worth / len(self.smoothed)
 
     @property
     def merit(self) -> tuple[bool, float]:
         """By which pools are compared."""
         trusted = self.pareto_k < TRUSTED_K and self.efficiency >= WORTHWHILE
-        return trusted, _worth(self.smoothed) if trusted else -self.pareto_k
+        return trusted, self.worth if trusted else -self.pareto_k
 
     @property
     def typical(self) -> np.ndarray:
@@ -163,7 +197,7 @@ class _Pool:
 
 
 def _pool(
-    density: Density,
+    places: _Places,
     earlier: _Pool | None,
     proposal: Proposal,
     number: int,
@@ -172,21 +206,38 @@ def _pool(
 ) -> _Pool:
     """Draw from a proposal, and weigh the draws together with earlier ones."""
     proposals = [*(earlier.proposals if earlier else []), (proposal, number)]
-    new = proposal.draw(number, rng)
-    vectors, log_proposed = new, logsumexp([np.log(size) + one.log_density(new) for one, size in proposals], axis=0)
+    vectors = proposal.draw(number, rng)
+    log_proposed = logsumexp([np.log(size) + one.log_density(vectors) for one, size in proposals], axis=0)
+    # The nodes of a continuous latent must suffice where the proposals are, and then where the draws are.
+    refined = places.refine(proposal.locations)
+    pool = _Pool(proposals, vectors, log_proposed, places.over(vectors, progress))
     if earlier is not None:
         before = np.logaddexp(earlier.log_proposed, np.log(number) + proposal.log_density(earlier.vectors))
-        vectors, log_proposed = np.concatenate([earlier.vectors, new]), np.concatenate([before, log_proposed])
-    # The nodes of a continuous latent must suffice where the proposals are, and then where the draws are.
-    if density.refine(proposal.locations) or earlier is None:
-        parts = density.over(vectors, progress)
-    else:
-        parts = density.over(new, progress)
-        parts = {name: np.concatenate([earlier.parts[name], values]) for name, values in parts.items()}
-    pool = _Pool(proposals, vectors, log_proposed, parts)
-    while density.refine(pool.typical):
-        pool = replace(pool, parts=density.over(vectors, progress))
+        pool = _join(_again(places, earlier, refined, progress), before, pool)
+    while (refined := places.refine(pool.typical)).any():
+        pool = _again(places, pool, refined, progress)
     return pool
+
+
+def _again(places: _Places, pool: _Pool, refined: np.ndarray, progress: bool) -> _Pool:
+    """Evaluate the vectors at places where nodes have been doubled."""
+    stale = refined[places.of(pool.vectors)]
+    if not stale.any():
+        return pool
+    parts = {name: values.copy() for name, values in pool.parts.items()}
+    for name, values in places.over(pool.vectors[stale], progress).items():
+        parts[name][stale] = values
+    return replace(pool, parts=parts)
+
+
+def _join(earlier: _Pool, log_proposed: np.ndarray, new: _Pool) -> _Pool:
+    """Put two pools together, given the densities of the earlier one's vectors under the mixture of all proposals."""
+    return _Pool(
+        new.proposals,
+        np.concatenate([earlier.vectors, new.vectors]),
+        np.concatenate([log_proposed, new.log_proposed]),
+        {name: np.concatenate([earlier.parts[name], values]) for name, values in new.parts.items()},
+    )
 
 
 def _worth(log_weights: np.ndarray) -> float:

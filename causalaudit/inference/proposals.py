@@ -92,6 +92,10 @@ class Proposal:
         """Return the log-density of vectors."""
         return np.asarray(logsumexp(self._by_component(vectors)[0], axis=0))
 
+    def components(self, vectors: np.ndarray) -> np.ndarray:
+        """Return the component that each vector comes from most probably."""
+        return np.asarray(self._by_component(vectors)[0].argmax(axis=0))
+
     def _by_component(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return log-densities times shares, and squared distances in units of the scales."""
         size = vectors.shape[1]

@@ -41,9 +41,8 @@ def walk_ridge(density: Density, mode: Mode, spread: np.ndarray) -> list[Mode]:
     found: list[Mode] = []
     with numerics():
         for sign in (1.0, -1.0):
-            density.recentre(mode.location, "rough")
             try:
-                found.extend(_one_way(density, mode, spread, sign))
+                found.extend(_one_way(density.placed_at(mode.location), mode, spread, sign))
             except (InferenceError, ValueError, np.linalg.LinAlgError):
                 continue  # where there is no density, there is no ridge
     return found

@@ -40,6 +40,7 @@ class Unconstrain(Messenger):
     def __init__(self, numbers: Mapping[str, torch.Tensor]) -> None:
         super().__init__()
         self.numbers = numbers
+        self._known: dict[tuple[str, bool], tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = {}
 
     def __enter__(self) -> "Unconstrain":
         # The program may be run several times with the same parameters; they count once.
@@ -53,11 +54,20 @@ class Unconstrain(Messenger):
         name = message["name"]
         if name not in self.numbers:
             return
-        transform, number = unconstraining(message["fn"]), self.numbers[name]
-        value = transform(number)
+        # Runs with the same parameters compute them once, and once more if slopes are wanted.
+        key = (name, torch.is_grad_enabled())
+        if key not in self._known:
+            self._known[key] = self._values(message["fn"], self.numbers[name])
+        value, self.log_prior[name], log_jacobian = self._known[key]
         message["value"] = self.values[name] = value
-        self.log_prior[name] = message["fn"].log_prob(value).sum()
-        self.log_jacobian = self.log_jacobian + transform.log_abs_det_jacobian(number, value).sum()
+        self.log_jacobian = self.log_jacobian + log_jacobian
+
+    @staticmethod
+    def _values(law: Distribution, number: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return the value of a parameter, its log-prior and its log-Jacobian."""
+        transform = unconstraining(law)
+        value = transform(number)
+        return value, law.log_prob(value).sum(), transform.log_abs_det_jacobian(number, value).sum()
 
     def _pyro_post_sample(self, message: Message) -> None:
         if message["infer"].get("_deterministic") and not is_person(message):
