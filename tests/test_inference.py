@@ -197,7 +197,7 @@ def test_identical_fits_for_the_same_seed(people):
 
 
 def test_verdicts_in_words():
-    figures = {"pareto_k": 0.1, "ess": 900.0, "efficiency": 0.9}
+    figures = {"pareto_k": 0.1, "ess": 900.0, "efficiency": 0.9, "first_share": 1.0}
     good = diagnose("laplace", figures, 1000)
     assert good.ok
     assert "Trustworthy" in str(good)
@@ -210,6 +210,9 @@ def test_verdicts_in_words():
     partial = diagnose("laplace", {**figures, "ess": 405.0, "efficiency": 0.04}, 10_000)
     assert not partial.ok
     assert "only 4.0% of the proposals count" in partial.verdict
+    elsewhere = diagnose("laplace", {**figures, "first_share": 0.2}, 1000)
+    assert not elsewhere.ok
+    assert "found only 20.0% of the mass" in elsewhere.verdict
     assert "point estimate" in diagnose("ml", {}, 1).verdict
 
 

@@ -126,13 +126,14 @@ def test_auto_samples_a_funnel_and_its_neck_diverges():
 
 
 @pytest.mark.parametrize(
-    ("pareto_k", "efficiency", "method"), [(0.9, 0.5, "nuts"), (0.1, 0.05, "nuts"), (0.1, 0.5, "laplace")]
+    ("pareto_k", "efficiency", "first_share", "method"),
+    [(0.9, 0.5, 1.0, "nuts"), (0.1, 0.05, 1.0, "nuts"), (0.1, 0.5, 0.3, "nuts"), (0.1, 0.5, 1.0, "laplace")],
 )
-def test_auto_samples_where_the_proposal_is_not_trusted(people, monkeypatch, pareto_k, efficiency, method):
+def test_auto_samples_where_the_proposal_is_not_trusted(people, monkeypatch, pareto_k, efficiency, first_share, method):
     """A proposal that misses a part of the posterior may have weights with a light tail, but little of it counts."""
 
     def pretended(*args):
-        return replace(laplace_draws(*args), pareto_k=pareto_k, efficiency=efficiency)
+        return replace(laplace_draws(*args), pareto_k=pareto_k, efficiency=efficiency, first_share=first_share)
 
     monkeypatch.setattr(sys.modules["causalaudit.inference.fit"], "laplace_draws", pretended)
     with warnings.catch_warnings():

@@ -7,6 +7,7 @@ from typing import Any
 
 TRUSTED_K = 0.7  # of the Pareto tail of importance weights (Vehtari et al. 2024)
 WORTHWHILE = 0.1  # share of importance proposals that count, below which they may miss a part of the posterior
+FOUND_FIRST = 0.5  # share of the mass that the approximation at the mode must find, for others to be relied on
 ENOUGH = 400  # effective draws for stable intervals
 MIXED = 1.01  # largest r-hat of chains that agree (Vehtari et al. 2021)
 EQUAL = 0.9  # effective share of draws whose weights are nearly equal
@@ -46,9 +47,15 @@ def diagnose(method: str, statistics: Mapping[str, Any], draws: int) -> Diagnost
     return judge({name: value for name, value in statistics.items() if not isinstance(value, str)}, statistics, draws)
 
 
+def is_trusted(pareto_k: float, efficiency: float, first_share: float) -> bool:
+    """Tell whether importance draws can stand for the posterior."""
+    return pareto_k < TRUSTED_K and efficiency >= WORTHWHILE and first_share >= FOUND_FIRST
+
+
 def _importance(numbers: dict[str, float], statistics: Mapping[str, Any], draws: int) -> Diagnostics:
-    pareto_k, ess, efficiency = (float(numbers[name]) for name in ("pareto_k", "ess", "efficiency"))
-    numbers = {"pareto_k": pareto_k, "ess": ess, "efficiency": efficiency}
+    names = ("pareto_k", "ess", "efficiency", "first_share")
+    pareto_k, ess, efficiency, first_share = (float(numbers[name]) for name in names)
+    numbers = {name: float(numbers[name]) for name in names}
     if not pareto_k < TRUSTED_K:
         verdict = (
             f"Not trustworthy: Pareto k is {pareto_k:.2f}, and above {TRUSTED_K} importance resampling fails. The "
@@ -59,6 +66,13 @@ def _importance(numbers: dict[str, float], statistics: Mapping[str, Any], draws:
         verdict = (
             f"Not trustworthy: only {efficiency:.1%} of the proposals count, and below {WORTHWHILE:.0%} a part of the "
             'posterior may be missed. Reparametrise, tighten the priors, or use a sampler (method "nuts").'
+        )
+        return Diagnostics(False, verdict, numbers)
+    if not first_share >= FOUND_FIRST:
+        verdict = (
+            f"Not trustworthy: the approximation at the mode found only {first_share:.1%} of the mass that others "
+            f"found, and below {FOUND_FIRST:.0%} these may miss a part as well. The posterior is far from Gaussian: "
+            'reparametrise, tighten the priors, or use a sampler (method "nuts").'
         )
         return Diagnostics(False, verdict, numbers)
     if ess < min(ENOUGH, draws / 2):

@@ -49,8 +49,9 @@ def fit(
         =============  ===========================================================  ======================
         method         what                                                         when `auto` picks it
         =============  ===========================================================  ======================
-        ``"laplace"``  importance resampling around the mode, checked by Pareto k   k < 0.7 and 10 %
-                       and the share of the proposals that count                    count
+        ``"laplace"``  importance resampling around the mode and along its ridge,   k < 0.7, 10 % count,
+                       checked by Pareto k, the share of the proposals that count   half of the mass is
+                       and that of the mass that is around the mode                 around the mode
         ``"nuts"``     Pyro's no-U-turn sampler, started and whitened by the above  otherwise
         ``"svi"``      a variational guide (normal), checked by Pareto k            never
         ``"map"``      the mode of the posterior density in the parameters' units   never
@@ -156,7 +157,7 @@ def _draw(density: AnyDensity, method: Method, draws: int, chains: int, seed: in
 
 
 def _importance_statistics(laplace: ImportanceDraws) -> dict[str, float]:
-    names = ("pareto_k", "ess", "efficiency", "log_evidence", "log_evidence_error")
+    names = ("pareto_k", "ess", "efficiency", "first_share", "log_evidence", "log_evidence_error")
     return {name: getattr(laplace, name) for name in names}
 
 

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from causalaudit.inference.density import Density
-from causalaudit.inference.diagnostics import TRUSTED_K, WORTHWHILE
+from causalaudit.inference.diagnostics import TRUSTED_K, WORTHWHILE, is_trusted
 from causalaudit.inference.mode import find_modes, prior_spread
 from causalaudit.inference.proposals import Proposal, efficiency_for_normal
 from causalaudit.inference.ridge import walk_ridge
@@ -41,6 +41,9 @@ class ImportanceDraws:
     efficiency
         The same as a share of the proposals. A proposal that misses a part of the posterior can have weights with a
         light tail, but not an efficient one.
+    first_share
+        The share of the mass that was found by the first proposal, that at the maxima. If it is small, the posterior is
+        not of their kind (a funnel), and the other proposals may miss a part of it as well.
     log_evidence, log_evidence_error
         The log of the mean weight and its standard error.
     """
@@ -50,13 +53,14 @@ class ImportanceDraws:
     pareto_k: float
     ess: float
     efficiency: float
+    first_share: float
     log_evidence: float
     log_evidence_error: float
 
     @property
     def trusted(self) -> bool:
         """Whether the draws can stand for the posterior."""
-        return self.pareto_k < TRUSTED_K and self.efficiency >= WORTHWHILE
+        return is_trusted(self.pareto_k, self.efficiency, self.first_share)
 
 
 def laplace_draws(density: Density, draws: int, seed: int, progress: bool = False) -> ImportanceDraws:
@@ -99,7 +103,8 @@ def laplace_draws(density: Density, draws: int, seed: int, progress: bool = Fals
         pool.pareto_k,
         min(draws, pool.worth),
         pool.efficiency,
-        float(logsumexp(pool.log_weights) - np.log(len(relative))),
+        float(np.exp(min(0.0, pools[0].log_evidence - pool.log_evidence))),
+        pool.log_evidence,
         float(relative.std(ddof=1) / relative.mean() / np.sqrt(len(relative))),
     )
 
@@ -183,6 +188,11 @@ class _Pool:
     def efficiency(self) -> float:
         """The same as a share."""
         return self.worth / len(self.smoothed)
+
+    @property
+    def log_evidence(self) -> float:
+        """The logarithm of the mean weight."""
+        return float(logsumexp(self.log_weights) - np.log(len(self.log_weights)))
 
     @property
     def merit(self) -> tuple[bool, float]:

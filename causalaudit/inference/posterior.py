@@ -12,7 +12,7 @@ import xarray as xr
 
 from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference.density import Density
-from causalaudit.inference.diagnostics import TRUSTED_K, Diagnostics, diagnose
+from causalaudit.inference.diagnostics import Diagnostics, diagnose, is_trusted
 from causalaudit.inference.storage import read, write
 from causalaudit.scm import SCM
 from causalaudit.scm.simulation import simulate
@@ -57,7 +57,9 @@ class Posterior:
     def log_evidence(self) -> LogEvidence | None:
         """The marginal likelihood of the program; None where it is not estimated or not to be trusted."""
         attributes = self.idata["sample_stats"].attrs
-        if "log_evidence" not in attributes or not attributes["pareto_k"] < TRUSTED_K:
+        if "log_evidence" not in attributes:
+            return None
+        if not is_trusted(attributes["pareto_k"], attributes["efficiency"], attributes["first_share"]):
             return None
         return LogEvidence(float(attributes["log_evidence"]), float(attributes["log_evidence_error"]))
 

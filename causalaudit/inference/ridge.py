@@ -14,7 +14,7 @@ from causalaudit.scm.execution import numerics
 
 _STRIDE = 1.5  # of a step along the ridge, in standard deviations there
 _LONGEST = 1.5  # the same in units of the prior's spread
-_DEEPEST = 6.0  # below the maximum, in log-density, where the ridge counts no more
+_NEGLIGIBLE = 6.0  # by which the logarithm of the mass around a point is less than elsewhere, if it counts no more
 _MOST = 10  # steps each way
 _CORRECTIONS = 4  # Newton steps across the ridge after each step along it
 _NEAR = 0.5  # expected rise in log-density that needs no further correction
@@ -52,7 +52,7 @@ def _one_way(density: Density, mode: Mode, spread: np.ndarray, sign: float) -> I
     scale, units = torch.from_numpy(spread), np.outer(spread, spread)
     hill = Hill(lambda at: -density.total(at * scale, prior=True, jacobian=True))
     point, hessian = mode.location / spread, mode.hessian * units
-    direction = sign * np.linalg.eigh(hessian)[1][:, 0]
+    direction, most = sign * np.linalg.eigh(hessian)[1][:, 0], mode.log_mass
     for _ in range(_MOST):
         length = min(_STRIDE / np.sqrt(direction @ hessian @ direction), _LONGEST)
         point = point + length * direction
@@ -62,12 +62,13 @@ def _one_way(density: Density, mode: Mode, spread: np.ndarray, sign: float) -> I
             point = point + step
             if gain < _NEAR:
                 break
-        height = -hill.slope(point)[0]
-        if not height > mode.height - _DEEPEST:
-            return
         curvatures, axes = np.linalg.eigh(hessian)
         hessian = axes * np.maximum(curvatures, length**-2) @ axes.T
-        yield Mode(point * spread, hessian / units, height)
+        found = Mode(point * spread, hessian / units, -hill.slope(point)[0])
+        if not found.log_mass > most - _NEGLIGIBLE:
+            return
+        yield found
+        most = max(most, found.log_mass)  # a ridge may fall, and yet grow so wide that its mass is there
         direction = np.linalg.solve(hessian, direction)  # turned to where the density falls slowly
         direction = direction / np.linalg.norm(direction)
 
