@@ -244,7 +244,7 @@ def test_level_2_recovers_its_parameters(level_2):
 
 
 @pytest.mark.parametrize(
-    ("method", "draws", "enough"), [("laplace", 1000, 1000), pytest.param("nuts", 300, 400, marks=pytest.mark.slow)]
+    ("method", "draws", "enough"), [("laplace", 1000, 1000), pytest.param("nuts", 600, 400, marks=pytest.mark.slow)]
 )
 def test_level_2_of_the_survey(data_folder, method, draws, enough):
     """The target of the design: eta_u 0.3605 (sd 0.0056), sigma_g 0.1790 (sd 0.0105)."""

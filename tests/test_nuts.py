@@ -114,15 +114,15 @@ def funnel(n):
 
 @pytest.mark.slow
 def test_auto_samples_a_funnel_and_its_neck_diverges():
-    """The data say nothing, so that the posterior of the scale is its prior; Laplace sees the neck only."""
+    """The data say nothing, so that the posterior of the scale is its prior; both methods find it hard, and say so."""
     data = pd.DataFrame({"x": [0.1, -0.2]})
-    with pytest.warns(CausalAuditWarning, match="Pareto k"):
-        laplace = ca.fit(ca.SCM(funnel), data, draws=500, chains=2, method="laplace")
+    with pytest.warns(CausalAuditWarning, match="Not trustworthy.*far from Gaussian"):
+        ca.fit(ca.SCM(funnel), data, draws=500, chains=2, method="laplace")
     with pytest.warns(CausalAuditWarning, match="Not trustworthy.*(diverged|not mixed)"):
         sampled = ca.fit(ca.SCM(funnel), data, draws=500, chains=2)
     assert sampled.settings["method"] == "nuts"
-    scale, missed = sampled.summary().loc["log_scale"], abs(laplace.parameters()["log_scale"].mean())
-    assert abs(scale["mean"]) < min(3.5 * scale["mcse"], missed / 2), (scale, missed)
+    scale = sampled.summary().loc["log_scale"]
+    assert abs(scale["mean"]) < 3.5 * scale["mcse"], scale
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_density_without_a_maximum_is_sampled():
     """The posterior of the two parameters above the effects, by a grid."""
     gains = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
     data = pd.DataFrame({"school": range(8), "y": gains})
-    posterior = ca.fit(ca.SCM(schools), data, draws=500, chains=2)
+    posterior = ca.fit(ca.SCM(schools), data, draws=1000, chains=2)
     assert posterior.settings["method"] == "nuts"
     assert posterior.diagnostics().ok
     common, spread = np.meshgrid(np.linspace(-20, 30, 501), np.geomspace(1e-3, 300, 1000), indexing="ij")

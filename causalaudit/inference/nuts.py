@@ -19,8 +19,8 @@ from causalaudit.progress import parallel, watched
 from causalaudit.randomness import generator, seeded
 from causalaudit.scm.execution import numerics
 
-_WARMUP, _LONG_WARMUP = 200, 600  # steps: in a trusted frame, in another
-_ACCEPTANCE, _HIGH_ACCEPTANCE = 0.8, 0.9  # aimed at by the step size, likewise
+_WARMUP, _LONG_WARMUP = 200, 600  # steps: in a trusted frame of a density with a maximum, otherwise
+_ACCEPTANCE, _HIGH_ACCEPTANCE = 0.8, 0.95  # aimed at by the step size, likewise
 _DEPTH = 8  # of the tree of a trajectory: at most 255 steps
 _DISPERSION = 1.5  # of the starts, in standard deviations of the frame
 _TRIES = 100
@@ -158,7 +158,7 @@ class Sampler:
 
     def chain(self, number: int) -> Arrays:
         """Run one chain."""
-        trusted, calls = self.frame.trusted, 0
+        trusted, calls = self.frame.trusted and not self.wary, 0
 
         def counted(points: dict[str, torch.Tensor]) -> torch.Tensor:
             nonlocal calls
