@@ -29,7 +29,7 @@ test: lint
 	$(RUN) pytest -m "not slow" -n 2
 
 test-slow: install
-	$(RUN) pytest -m slow -n 2 --maxschedchunk=1 --durations=10
+	$(RUN) pytest -m slow -n 2 --dist loadfile --no-loadscope-reorder --durations=10
 
 bench: install
 	$(RUN) benchmarks

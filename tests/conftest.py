@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the longest test, so that no worker is left alone with it."""
+    """Begin with the longest test, so that no worker is left alone with its file."""
     items.sort(key=lambda item: item.get_closest_marker("longest") is None)
 
 
