@@ -19,6 +19,7 @@ _ROUNDS = 7
 _EFFICIENT = 0.6  # share of the proposals that count, of those that do for a normal, with which they are good enough
 _PLENTY = 2  # times the draws asked for that proposals are worth, with which they are good enough too
 _TEMPERED, _BY_NUMBER = 200, 10  # effective draws to which proposals are fitted: at least, and for each parameter
+_PART = 250  # proposals of many
 _CHECKED = 8  # draws at which the nodes of a continuous latent are doubled as a check
 _FEWEST = 1000  # proposals, whatever number of draws is asked for: the tail of the weights must be seen
 _COLDEST = 1e-6  # power of weights with which all are the same
@@ -220,6 +221,10 @@ def _pool(
     log_proposed = logsumexp([np.log(size) + one.log_density(vectors) for one, size in proposals], axis=0)
     # The nodes of a continuous latent must suffice where the proposals are, and then where the draws are.
     refined = places.refine(proposal.locations)
+    if number > _FEWEST:  # a part of the vectors shows whether they do, at a part of the cost
+        part = slice(None, None, number // _PART)
+        pilot = _Pool(proposals, vectors[part], log_proposed[part], places.over(vectors[part], progress))
+        refined = refined | places.refine(pilot.typical)
     pool = _Pool(proposals, vectors, log_proposed, places.over(vectors, progress))
     if earlier is not None:
         before = np.logaddexp(earlier.log_proposed, np.log(number) + proposal.log_density(earlier.vectors))
