@@ -12,8 +12,8 @@ from torch.distributions import biject_to
 
 import causalaudit as ca
 from causalaudit.inference.density import Density
-from causalaudit.inference.laplace import _tempered
 from causalaudit.inference.mode import find_modes, prior_spread
+from causalaudit.inference.pool import tempered as temper
 from causalaudit.inference.proposals import Proposal, efficiency_for_normal
 from causalaudit.inference.ridge import walk_ridge
 from causalaudit.inference.space import unconstraining
@@ -95,12 +95,12 @@ def test_weights_are_tempered_until_they_are_worth_enough():
     logs = -0.5 * np.linspace(0, 60, 1000) ** 2
     logs[-10:] = -np.inf
     logs -= logsumexp(logs)
-    tempered = _tempered(logs, 200)
+    tempered = temper(logs, 200)
     assert 1 / np.sum(tempered**2) == pytest.approx(200, rel=1e-3)
     assert (np.diff(tempered) <= 0).all()
     assert (tempered[-10:] == 0).all()
-    np.testing.assert_allclose(_tempered(logs, 2), np.exp(logs))
-    assert 1 / np.sum(_tempered(logs, 5000) ** 2) == pytest.approx(495, rel=1e-3)
+    np.testing.assert_allclose(temper(logs, 2), np.exp(logs))
+    assert 1 / np.sum(temper(logs, 5000) ** 2) == pytest.approx(495, rel=1e-3)
 
 
 # Unconstrained numbers of positive parameters

@@ -21,6 +21,13 @@ _BUDGET = 2**18
 _CHECKED = 5  # draws at which the nodes of a continuous latent are doubled as a check
 
 
+def log_joint(parts: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the log-density of draws in unconstrained space from its parts, minus infinity where it is undefined."""
+    total = parts["likelihood"] + parts["jacobian"]
+    total = total + sum(value for name, value in parts.items() if name.startswith("prior "))
+    return np.where(np.isfinite(total), total, -np.inf)
+
+
 class Density:
     """log p(parameters, data) in unconstrained space, for one draw or for many."""
 

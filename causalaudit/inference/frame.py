@@ -6,10 +6,10 @@ import numpy as np
 import torch
 
 from causalaudit.errors import InferenceError
-from causalaudit.inference.density import Density
+from causalaudit.inference.density import Density, log_joint
 from causalaudit.inference.joint import JointDensity
 from causalaudit.inference.laplace import ImportanceDraws, laplace_draws
-from causalaudit.inference.mode import NoMaximumError
+from causalaudit.inference.mode import NoMaximumError, spread_of
 from causalaudit.randomness import generator
 
 AnyDensity = Density | JointDensity
@@ -98,10 +98,7 @@ class Frame:
 
 def log_density(density: AnyDensity, vectors: np.ndarray, progress: bool = False) -> np.ndarray:
     """Return the log-density of unconstrained vectors, minus infinity where it is undefined."""
-    parts = density.over(vectors, progress)
-    total = parts["likelihood"] + parts["jacobian"]
-    total = total + sum(value for name, value in parts.items() if name.startswith("prior "))
-    return np.where(np.isfinite(total), total, -np.inf)
+    return log_joint(density.over(vectors, progress))
 
 
 def find_frame(
@@ -157,8 +154,7 @@ def _of_prior(density: AnyDensity, seed: int) -> Frame:
             f"The data have probability zero under each of {_STARTS} draws from the prior of {density.scm.name!r}. "
             "Check that the priors are in the units of the data."
         )
-    spread = np.subtract(*np.quantile(starts, [0.84, 0.16], axis=0)) / 2
-    spread = _NARROW * np.where(spread > 0, spread, 1.0)
+    spread = _NARROW * spread_of(starts)
     best = starts[int(np.argmax(heights))]
     if not isinstance(density, JointDensity):
         return Frame.of_parameters(best, np.diag(spread))

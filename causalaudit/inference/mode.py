@@ -74,7 +74,7 @@ def find_modes(density: Density, prior: bool, jacobian: bool, seed: int, rough: 
         If there is no finite start, no maximum, or a direction in which the density is flat.
     """
     starts = density.prior_vectors(_STARTS, seed)
-    spread = _spread(starts)
+    spread = spread_of(starts)
     mirror = _mirror(density)
 
     def mode(start: np.ndarray, warm: bool = False) -> Mode:
@@ -107,10 +107,11 @@ def find_modes(density: Density, prior: bool, jacobian: bool, seed: int, rough: 
 
 def prior_spread(density: Density, seed: int) -> np.ndarray:
     """Return the spread of the prior of each number: steps are measured in it, because parameters have units."""
-    return _spread(density.prior_vectors(_STARTS, seed))
+    return spread_of(density.prior_vectors(_STARTS, seed))
 
 
-def _spread(vectors: np.ndarray) -> np.ndarray:
+def spread_of(vectors: np.ndarray) -> np.ndarray:
+    """Return half the width of the middle 68 % of each number, one where they are all the same."""
     spread = np.subtract(*np.quantile(vectors, [0.84, 0.16], axis=0)) / 2
     return np.where(spread > 0, spread, 1.0)
 
