@@ -26,8 +26,8 @@ class InferenceError(CausalAuditError):
     """The posterior could not be computed, or must not be trusted."""
 
 
-class SavedPosteriorError(CausalAuditError):
-    """A file does not hold an intact posterior of the given program."""
+class SavedFileError(CausalAuditError):
+    """A file is damaged, or does not hold what it is read as."""
 
 
 class CausalAuditWarning(UserWarning):

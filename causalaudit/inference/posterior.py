@@ -183,7 +183,7 @@ class Posterior:
 
         Raises
         ------
-        SavedPosteriorError
+        SavedFileError
             If the file is damaged, or belongs to another program: structure, families and levels are
             compared, and the densities of stored draws are computed again.
         """

@@ -9,7 +9,7 @@ import torch
 from scipy import stats
 
 import causalaudit as ca
-from causalaudit.errors import CausalAuditWarning, InferenceError, InterventionError, SavedPosteriorError
+from causalaudit.errors import CausalAuditWarning, InferenceError, InterventionError, SavedFileError
 from causalaudit.inference.arrow import curved_frame
 from causalaudit.inference.frame import find_frame
 from causalaudit.inference.joint import JointDensity, JointLatents
@@ -167,7 +167,7 @@ def test_save_and_load(schooled, tmp_path):
     first, second = (ca.counterfactuals(one, do={"group": 0}, seed=2).dataset for one in (schooled, again))
     assert first.identical(second)
     other = ca.SCM(lambda n: school(n, spread=0.6), latents=LATENTS)
-    with pytest.raises(SavedPosteriorError, match="another density"):
+    with pytest.raises(SavedFileError, match="another density"):
         ca.Posterior.load(tmp_path / "joint.nc", other)
 
 
