@@ -17,6 +17,7 @@ import xarray as xr
 from scipy import stats
 
 from causalaudit.errors import InferenceError, check_count
+from causalaudit.figures import own_axes
 from causalaudit.inference.fit import Method, fit
 from causalaudit.inference.rank_file import RankFile
 from causalaudit.inference.uniformity import Band, bins, simultaneous_band
@@ -299,13 +300,13 @@ class Calibration:
         >>> ax.get_ylabel()
         'cumulative share, above uniform'
         """
-        import matplotlib.pyplot as plt
+        import matplotlib as mpl
 
-        ax = plt.gca() if ax is None else ax
+        ax = own_axes(ax)
         band = self._band
         ax.fill_between(band.points, band.low, band.high, color="#7f7f7f", alpha=0.2, linewidth=0)
         ax.axhline(0, color="#7f7f7f", linewidth=0.8)
-        colours = iter(plt.get_cmap("tab10")(np.arange(10)))
+        colours = iter(mpl.colormaps["tab10"](np.arange(10)))
         for parameter in self.ranks.columns if parameters is None else parameters:
             ranks = self._known[parameter].to_numpy()
             style: dict[str, Any] = (
