@@ -42,5 +42,6 @@ def check_count(name: str, value: Any) -> None:
 
 def nearest(name: str, names: Collection[Any]) -> str:
     """Return a hint at the names most like `name`, or at all of them; columns may be named by numbers."""
-    close = difflib.get_close_matches(name, [str(one) for one in names], n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(map(repr, names)) or 'none'}."
+    texts = {str(one): one for one in names}
+    close = difflib.get_close_matches(name, list(texts), n=1, cutoff=0.5)
+    return f"did you mean {texts[close[0]]!r}?" if close else f"there are {', '.join(map(repr, names)) or 'none'}."

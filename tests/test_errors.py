@@ -9,7 +9,8 @@ from causalaudit.errors import nearest
     ("name", "names", "hint"),
     [
         ("salery", ["gender", "salary"], "did you mean 'salary'?"),
-        ("x0", [0, 1], "there are 0, 1."),
+        ("x0", [0, 1], "did you mean 0?"),
+        ("salary", [0, 1], "there are 0, 1."),
         ("salary", [], "there are none."),
     ],
 )
