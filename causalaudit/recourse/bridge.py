@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from causalaudit.abduction import Abduction
 from causalaudit.counterfactuals import counterfactuals
+from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.errors import DataError, InterventionError, nearest
 from causalaudit.inference import Posterior
 from causalaudit.recourse.people import People
