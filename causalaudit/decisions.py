@@ -97,7 +97,7 @@ class Asked:
         return people[names]
 
     def _in_batches(self, people: pd.DataFrame) -> np.ndarray:
-        ask = self.decision.predict if hasattr(self.decision, "predict") else self.decision
+        ask: Any = self.decision.predict if hasattr(self.decision, "predict") else self.decision
         parts = [people if len(people) <= ROWS else people.iloc[part] for part in pieces(len(people), budget=ROWS)]
         answers = [self._checked(np.asarray(ask(part)), len(part)) for part in parts]
         return answers[0] if len(answers) == 1 else np.concatenate(answers)
@@ -120,9 +120,7 @@ class Asked:
         self._has_probabilities |= bool((answers != np.floor(answers)).any())
         certain = bool(((answers == 0) | (answers == 1)).all())
         if certain and not self._has_probabilities and not isinstance(self.favourable, bool | Real):
-            return answers.astype(
-                float
-            )  # zeros and ones where the labels are texts: as certain as probabilities can be
+            return answers.astype(float)  # where labels are texts, zeros and ones are probabilities that are certain
         if not self._has_probabilities:
             return np.asarray(answers == self.favourable).astype(float)
         self._check_probabilities(answers)

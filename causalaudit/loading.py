@@ -50,7 +50,7 @@ def load(path: str | Path, scm: "SCM | None" = None) -> Any:
     if artefact.kind == "posterior":
         if scm is None:
             raise SavedFileError(
-                f"{Path(path).name!r} holds a posterior, whose program is not saved: give it, as in load(path, scm=scm)."
+                f"{Path(path).name!r} holds a posterior, whose program is not saved: give it by load(path, scm=scm)."
             )
         return import_module("causalaudit.inference").Posterior.load(path, scm)
     if artefact.kind not in _READERS:

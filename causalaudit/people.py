@@ -23,9 +23,10 @@ Protected = str | Mapping[str, Any]
 def check_share(name: str, value: Any, one: bool = False) -> float:
     """Return a number between 0 and 1; refuse the ends, unless `one` admits 1."""
     ends = "above 0 and at most 1" if one else "between 0 and 1"
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < 1 + (one and value == 1):
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+    if not (0 < number < 1 or (one and number == 1)):
         raise DataError(f"{name} is {value!r}, but must be a number {ends}.")
-    return float(value)
+    return number
 
 
 def check_seed(seed: Any) -> int:
@@ -188,7 +189,7 @@ class DistinctRows:
 
 
 def distinct_rows(columns: Sequence[np.ndarray]) -> DistinctRows:
-    """Find the distinct rows of columns of numbers or codes (not NaN), sorted by the first column, then the second…
+    """Find the distinct rows of columns of numbers or codes (not NaN), sorted by the first, then the second and so on.
 
     Examples
     --------
@@ -317,8 +318,9 @@ def read_protected(
         raise DataError(f"Everyone in data has {column!r} equal to {level!r}: there is nobody to compare them with.")
     if not reference and one_reference and len(others) > 1:
         raise DataError(
-            f"protected is {protected!r}, but {column!r} has {len(others)} other levels ({_listed(others)}), and worlds "
-            f"are asked about in which people have one of them: name it, as in {{{column!r}: ({level!r}, {others[0]!r})}}."
+            f"protected is {protected!r}, but {column!r} has {len(others)} other levels ({_listed(others)}), and it is "
+            "asked what people would be if they had one of them: name it, as in "
+            f"protected={{{column!r}: ({level!r}, {others[0]!r})}}."
         )
     other = reference[0] if reference else others[0] if len(others) == 1 else None
     return Groups(str(column), _plain(level), _plain(other))

@@ -292,7 +292,7 @@ class Abduction:
 
 def _digest(posterior: Posterior) -> str:
     """Return what tells posteriors apart."""
-    digest = hashlib.sha256(posterior.scm.name.encode())
+    digest = hashlib.sha256(str(posterior.scm.name).encode())
     for name, values in posterior.parameters().items():
         digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()

@@ -12,7 +12,7 @@ from causalaudit.counterfactuals.draws import CounterfactualDraws, Do, typed_fra
 from causalaudit.errors import DataError, InterventionError, check_count, nearest
 from causalaudit.inference import Posterior
 from causalaudit.inference.density import Density
-from causalaudit.people import check_draws, check_seed, check_table
+from causalaudit.people import check_seed, check_table
 from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support
 from causalaudit.scm.handlers import Tensors
@@ -95,7 +95,7 @@ def counterfactuals(
         posterior,
         people,
         encode_do(scm, do, people),
-        check_draws(draws),
+        draws,
         scm.couplings(coupling),
         None if edges is None else _check_edges(scm, edges),
         check_seed(seed),

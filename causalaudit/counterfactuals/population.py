@@ -11,7 +11,7 @@ import pandas as pd
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.ask import select_people
 from causalaudit.inference import Posterior
-from causalaudit.people import check_draws, check_seed
+from causalaudit.people import check_seed
 
 
 def population(
@@ -43,7 +43,7 @@ def population(
     (10, 2)
     """
     people = select_people(posterior, data, rows)
-    return ObservedPeople(posterior, people, check_draws(draws), posterior.scm.couplings(coupling), check_seed(seed))
+    return ObservedPeople(posterior, people, draws, posterior.scm.couplings(coupling), check_seed(seed))
 
 
 @dataclass(frozen=True, eq=False)
