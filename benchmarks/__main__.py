@@ -18,6 +18,7 @@ NAMES = (
     "dowhy_agreement",
     "error_rates",
     "fair_classifier",
+    "import_time",
     "latents",
     "recourse",
     "situation_testing",

@@ -1,41 +1,82 @@
 """Audit automated decisions for discrimination with causal models written as probabilistic programs."""
 
-from causalaudit.bias_scan import scan_bias
-from causalaudit.counterfactuals import CounterfactualDraws, counterfactuals
-from causalaudit.error_rates import (
-    FairClassifier,
-    decompose_error_rates,
-    estimate_error_rates,
-    find_explaining_set,
-    select_explainable_features,
-)
-from causalaudit.inference import Posterior, fit
-from causalaudit.recourse import audit_recourse
-from causalaudit.scm import SCM, diagram
-from causalaudit.situation_testing import Gower, intersection, multiple_discrimination, situation_testing
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from causalaudit import datasets, models, plots  # isort: skip  (models build on the names above)
+if TYPE_CHECKING:
+    from causalaudit import datasets as datasets
+    from causalaudit import models as models
+    from causalaudit import plots as plots
+    from causalaudit.bias_scan import scan_bias as scan_bias
+    from causalaudit.counterfactuals import CounterfactualDraws as CounterfactualDraws
+    from causalaudit.counterfactuals import counterfactuals as counterfactuals
+    from causalaudit.error_rates import FairClassifier as FairClassifier
+    from causalaudit.error_rates import decompose_error_rates as decompose_error_rates
+    from causalaudit.error_rates import estimate_error_rates as estimate_error_rates
+    from causalaudit.error_rates import find_explaining_set as find_explaining_set
+    from causalaudit.error_rates import select_explainable_features as select_explainable_features
+    from causalaudit.inference import Posterior as Posterior
+    from causalaudit.inference import fit as fit
+    from causalaudit.recourse import audit_recourse as audit_recourse
+    from causalaudit.scm import SCM as SCM
+    from causalaudit.scm import diagram as diagram
+    from causalaudit.situation_testing import Gower as Gower
+    from causalaudit.situation_testing import intersection as intersection
+    from causalaudit.situation_testing import multiple_discrimination as multiple_discrimination
+    from causalaudit.situation_testing import situation_testing as situation_testing
 
-__all__ = [
-    "SCM",
-    "CounterfactualDraws",
-    "FairClassifier",
-    "Gower",
-    "Posterior",
-    "audit_recourse",
-    "counterfactuals",
-    "datasets",
-    "decompose_error_rates",
-    "diagram",
-    "estimate_error_rates",
-    "find_explaining_set",
-    "fit",
-    "intersection",
-    "models",
-    "multiple_discrimination",
-    "plots",
-    "scan_bias",
-    "select_explainable_features",
-    "situation_testing",
-]
 __version__ = "0.1.0"
+
+# The room of each public name. It is imported when the name is first asked for: torch, Pyro and ArviZ take seconds.
+_ROOMS = {
+    "bias_scan": ["scan_bias"],
+    "counterfactuals": ["CounterfactualDraws", "counterfactuals"],
+    "error_rates": [
+        "FairClassifier",
+        "decompose_error_rates",
+        "estimate_error_rates",
+        "find_explaining_set",
+        "select_explainable_features",
+    ],
+    "inference": ["Posterior", "fit"],
+    "recourse": ["audit_recourse"],
+    "scm": ["SCM", "diagram"],
+    "situation_testing": ["Gower", "intersection", "multiple_discrimination", "situation_testing"],
+}
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names}
+__all__ = sorted([*_HOMES, "datasets", "models", "plots"])
+
+
+if not TYPE_CHECKING:  # type checkers know the names above, and no others
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name, or a room of the package, when it is first asked for."""
+        if name.startswith("_"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        room = f"{__name__}.{_HOMES.get(name, name)}"
+        try:
+            module = import_module(room)
+        except ModuleNotFoundError as error:
+            if error.name != room:
+                raise
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+        globals()[name] = getattr(module, name) if name in _HOMES else module
+        return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """Two rooms have the name of the function in them: as an attribute of the package it is the function."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Having imported a room, Python sets it as an attribute of the package.
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -14,7 +14,7 @@ import xarray as xr
 from causalaudit.abduction import Abduction
 from causalaudit.errors import CausalAuditError, DataError, InterventionError, check_count, nearest
 from causalaudit.inference import Posterior
-from causalaudit.inference.density import Density
+from causalaudit.inference.density.marginal_density import MarginalDensity
 from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support, check_table, typed
 from causalaudit.scm.handlers import Tensors
@@ -101,7 +101,7 @@ def counterfactuals(
             "for the fitted people alone. Fit a table that holds the new people too, and choose them by `rows`."
         )
     if data is not None and (scm.latents or "Delta" in scm.families.values()):
-        Density(scm, scm.encode(people)).refuse_impossible(posterior.parameters(), people.index)
+        MarginalDensity(scm, scm.encode(people)).refuse_impossible(posterior.parameters(), people.index)
     abduction = Abduction(
         posterior,
         people,

@@ -26,8 +26,8 @@ class InferenceError(CausalAuditError):
     """The posterior could not be computed, or must not be trusted."""
 
 
-class SavedPosteriorError(CausalAuditError):
-    """A file does not hold an intact posterior of the given program."""
+class SavedFileError(CausalAuditError):
+    """A file is damaged, or does not hold what it is read as."""
 
 
 class CausalAuditWarning(UserWarning):
@@ -40,7 +40,8 @@ def check_count(name: str, value: Any) -> None:
         raise DataError(f"{name} is {value!r}, but must be a whole number of at least 1.")
 
 
-def nearest(name: str, names: Collection[str]) -> str:
-    """Return a hint at the names most like `name`, or at all of them."""
-    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(map(repr, names)) or 'none'}."
+def nearest(name: str, names: Collection[Any]) -> str:
+    """Return a hint at the names most like `name`, or at all of them; columns may be named by numbers."""
+    texts = {str(one): one for one in names}
+    close = difflib.get_close_matches(name, list(texts), n=1, cutoff=0.5)
+    return f"did you mean {texts[close[0]]!r}?" if close else f"there are {', '.join(map(repr, names)) or 'none'}."

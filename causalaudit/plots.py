@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -20,6 +19,7 @@ from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.error_rates.plots import plot_conditional_diagram, plot_contributions
 from causalaudit.error_rates.plots_learning import plot_frontier
 from causalaudit.errors import DataError, nearest
+from causalaudit.figures import own_axes
 from causalaudit.inference import Posterior
 from causalaudit.intervals import hdi
 from causalaudit.recourse.plots import plot_effectiveness_cost, plot_rank_agreement, plot_top_subgroups
@@ -65,7 +65,7 @@ def plot_worlds(worlds: CounterfactualDraws, variable: str, prob: float = 0.9, a
     >>> ca.plots.plot_worlds(worlds, "salary").get_xlabel()
     'salary'
     """
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     factual = np.sort(worlds.factual[variable].to_numpy(dtype=float))
     draws = np.sort(worlds.dataset[variable].to_numpy(), axis=1)
     grid = np.linspace(min(factual[0], draws.min()), max(factual[-1], draws.max()), 200)
@@ -129,7 +129,7 @@ def plot_predictive(
     >>> ca.plots.plot_predictive(posterior, "salary", by="gender", draws=50).get_xlabel()
     'salary'
     """
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     if isinstance(simulated, Posterior):
         data = simulated.data if data is None else data
         simulated = simulated.predictive(min(draws, len(simulated.draw_numbers())), seed)
@@ -268,7 +268,7 @@ def plot_effects(draws: dict[str, np.ndarray], prob: float = 0.9, ax: Axes | Non
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['shift of salary']
     """
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     for row, values in enumerate(draws.values()):
         low, high = hdi(np.asarray(values), prob)
         ax.plot([low, high], [row, row], color=_COUNTERFACTUAL, linewidth=2)
@@ -288,7 +288,7 @@ def plot_diagram(graph: "nx.DiGraph[Any]", highlight: Sequence[tuple[str, str]] 
     >>> import causalaudit as ca
     >>> ax = ca.plots.plot_diagram(ca.models.loan.linear().graph, highlight=[("gender", "salary")])
     """
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     positions: dict[Any, tuple[float, float]] = {}
     for layer, nodes in enumerate(nx.topological_generations(graph)):
         # Every other layer is a little lower, which keeps an edge that skips a layer clear of the nodes it passes.

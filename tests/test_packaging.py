@@ -25,10 +25,3 @@ def test_models_is_a_link_to_the_folder_at_the_top():
     link = ROOT / "causalaudit" / "models"
     assert link.is_symlink()
     assert link.resolve() == ROOT / "models"
-
-
-def test_every_public_name_is_there_and_documented():
-    import causalaudit as ca
-
-    for name in ca.__all__:
-        assert getattr(ca, name).__doc__, name

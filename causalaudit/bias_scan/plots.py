@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from causalaudit.errors import DataError
+from causalaudit.figures import own_axes
 
 if TYPE_CHECKING:
     from causalaudit.bias_scan.result import BiasScanResult
@@ -40,7 +40,7 @@ def plot_disparity(results: "BiasScanResult | Mapping[str, BiasScanResult]", ax:
     named = dict(results) if isinstance(results, Mapping) else {"": results}
     parts = [_labelled(name, result, several=len(named) > 1) for name, result in named.items()]
     rows = pd.concat(parts, ignore_index=True)
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     places = np.arange(len(rows))
     ax.axvline(0, color=_OTHERS, linewidth=0.8, linestyle=":")
     if "disparity_low" in rows:
@@ -93,7 +93,7 @@ def plot_null(result: "BiasScanResult", ax: Axes | None = None) -> Axes:
     """
     if result.null_scores is None:
         raise DataError("There are no null draws to show: scan with permutations above 0.")
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     ax.hist(result.null_scores, bins=30, color=_OTHERS, alpha=0.6, label=f"{len(result.null_scores)} null draws")
     level = float(np.quantile(result.null_scores, 1 - result.settings["alpha"]))
     ax.axvline(
@@ -122,7 +122,7 @@ def plot_calibration(result: "BiasScanResult", ax: Axes | None = None) -> Axes:
     """
     if not len(result.calibration):
         raise DataError("A counterfactual scan has no models whose calibration could be drawn.")
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     ax.plot([0, 1], [0, 1], color=_OTHERS, linewidth=0.8, linestyle=":")
     looks: dict[str, Any] = {"propensity": (_EXPECTED, "o", "P(A | X)"), "outcome": (_OURS, "s", "E[I | C, X]")}
     for model, (colour, marker, formula) in looks.items():

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from causalaudit.errors import DataError
+from causalaudit.figures import own_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ def plot_power(power: "PowerResult", against: str = "mu_sep", ax: Axes | None = 
     'accuracy (Jaccard), 95% band'
     """
     rows = _chosen(power, against, fixed)
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     for place, (name, line) in enumerate(rows.groupby("detector", sort=False)):
         colour, line = _COLOURS[place % len(_COLOURS)], line.sort_values(against)
         ax.plot(

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,6 +11,7 @@ from matplotlib.patches import Patch
 
 from causalaudit.error_rates.conditional import PREDICTION, ConditionalDiagram
 from causalaudit.errors import DataError
+from causalaudit.figures import own_axes
 
 if TYPE_CHECKING:
     from causalaudit.results import AuditResult
@@ -52,7 +52,7 @@ def plot_contributions(
     """
     if decomposition not in (1, 2, 3, 4):
         raise DataError(f"decomposition is {decomposition!r}, but must be 1, 2, 3 or 4.")
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     named = dict(results) if isinstance(results, Mapping) else {"": results}
     for place, result in enumerate(named.values()):
         _stack(ax, place, _rows(result, decomposition))
@@ -121,7 +121,7 @@ def plot_conditional_diagram(
     >>> compas = ca.diagram([("X", "W"), ("X", "Y"), ("Z", "W"), ("Z", "Y"), ("W", "Y")], bidirected=[("X", "Z")])
     >>> ax = ca.plots.plot_conditional_diagram(compas, ["X", "W", "Z"], "X", "Y")
     """
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     given = ConditionalDiagram.of(graph, features, protected, outcome)
     colours = _edge_colours(given)
     positions = _positions(given)

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 
 from causalaudit.error_rates.terms import TERMS
 from causalaudit.errors import DataError, nearest
+from causalaudit.figures import own_axes
 
 _COLOURS = ("#c44e52", "#4c72b0", "#55a868", "#8172b3", "#ccb974", "#64b5cd")
 _MARKS = ("o", "s", "^", "D", "v", "P")
@@ -39,7 +39,7 @@ def plot_frontier(
     >>> ca.plots.plot_frontier({"bounded total": table}).get_ylabel()
     'accuracy'
     """
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     named = {"": frontiers} if isinstance(frontiers, pd.DataFrame) else dict(frontiers)
     for place, (name, table) in enumerate(named.items()):
         for column in (x, y):

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from causalaudit.figures import own_axes
 from causalaudit.recourse.bounds import curve_bands
 from causalaudit.recourse.metrics import MICRO, distribution, last_of_cost, steps
 from causalaudit.recourse.rankings import rank_agreement
@@ -41,7 +41,7 @@ def plot_top_subgroups(
     >>> ca.plots.plot_top_subgroups(result, "equal_effectiveness", n=3).get_xlabel()
     'score: Equal Effectiveness, micro'
     """
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     notion = result.notion(metric, parameter, viewpoint)
     top = result.top(metric, n, notion.parameter if notion.parameter == notion.parameter else None, notion.viewpoint)
     ends = top[["score", "interval_low", "interval_high"]].to_numpy(dtype=float)
@@ -103,7 +103,7 @@ def plot_effectiveness_cost(
     >>> ca.plots.plot_effectiveness_cost(result, {"rich": False, "saves": False}).get_xlabel()
     'cost'
     """
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     place = result.place(subgroup)
     candidates = result.candidates.only(place)
     last = last_of_cost(candidates)
@@ -138,7 +138,7 @@ def plot_rank_agreement(result: "RecourseResult", ax: Axes | None = None) -> Axe
     >>> len(ca.plots.plot_rank_agreement(result).get_yticks()) == len(result.notions)
     True
     """
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     agreement = rank_agreement(result)
     image = ax.imshow(agreement, cmap="RdBu_r", vmin=-1, vmax=1)
     names = [notion.label.replace("_", " ") for notion in result.notions]

@@ -14,6 +14,7 @@ from torch.distributions import OneHotCategorical
 from causalaudit.errors import ProgramError, check_count, nearest
 from causalaudit.randomness import seeded
 from causalaudit.scm.columns import Codec, check_support, check_table, pick_column
+from causalaudit.scm.coords import Names, named_axes
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.handlers import Intervene, Mechanisms, Program, Record, Tensors, run
 from causalaudit.scm.inspection import inspect_program
@@ -37,6 +38,9 @@ class SCM:
         sees.
     latents
         Per-person sites that have no column.
+    coords
+        For parameters with several entries: the names of these, along the last axis, or a tuple with the names along
+        each axis. Summaries, draws and saved files show them in place of numbers.
     name
         Default: the name of the function.
 
@@ -47,6 +51,8 @@ class SCM:
     parameters, derived, variables, columns : tuple of str
         Global sample sites; global deterministic sites; per-person sites in causal order; those of them
         that have a column.
+    coords : dict
+        From a parameter to a tuple of lists: the names along each of its axes.
 
     Raises
     ------
@@ -75,6 +81,8 @@ class SCM:
         program: Program,
         levels: Mapping[str, Sequence[Any]] | None = None,
         latents: Collection[str] = (),
+        *,
+        coords: Mapping[str, Names] | None = None,
         name: str | None = None,
     ) -> None:
         if isinstance(latents, str):
@@ -89,6 +97,7 @@ class SCM:
             raise ProgramError("Every variable of the program is latent: at least one must have a column.")
         self.levels = {column: list(values) for column, values in (levels or {}).items()}
         self._check_levels()
+        self.coords = named_axes(program, (*self.parameters, *self.derived), coords or {})
         self.codec = Codec(self.levels, self.structure.laws, self.structure.dtypes)
 
     @property

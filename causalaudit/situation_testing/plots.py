@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from causalaudit.errors import DataError
+from causalaudit.figures import own_axes
 
 if TYPE_CHECKING:
     from causalaudit.results import AuditResult
@@ -47,7 +47,7 @@ def plot_cases(
     labels = {"cases": "cases", "delta": "mean Δ of the cases", "cf_cases": "cases"}
     if value not in labels:
         raise DataError(f"value is {value!r}, but must be 'cases', 'delta' or 'cf_cases'.")
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     named = dict(results) if isinstance(results, Mapping) else {"": results}
     for place, (name, result) in enumerate(named.items(), start=len(ax.get_lines()) // 2):
         colour = _COLOURS[place % len(_COLOURS)]
@@ -100,7 +100,7 @@ def plot_groups(
     """
     if feature not in result.settings["features"]:
         raise DataError(f"{feature!r} is not a feature of the test: {', '.join(result.settings['features'])}.")
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     shown = [result.explain(complainant, k) for complainant in complainants]
     handles: dict[str, Any] = {}
     for offset, side, colour in ((-0.2, "control", _CONTROL), (0.2, "test", _TEST)):
@@ -145,7 +145,7 @@ def plot_distributions(result: "SituationTestingResult", feature: str, bins: int
         raise DataError("There are no counterfactuals to draw: this is standard situation testing.")
     if feature not in worlds.dataset:
         raise DataError(f"The counterfactuals do not hold {feature!r} apart from its factual values.")
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     factual = result.search.data.loc[result.search.complainants, feature]
     if not pd.api.types.is_numeric_dtype(factual):
         raise DataError(f"{feature!r} is not a number.")
@@ -192,7 +192,7 @@ def plot_forest(
         cases = table[table["discriminated"]].sort_values("delta", ascending=False, kind="stable")
         complainants = list(cases.index[np.unique(np.linspace(0, len(cases) - 1, min(20, len(cases))).astype(int))])
     table = table.loc[list(complainants)]
-    ax = plt.gca() if ax is None else ax
+    ax = own_axes(ax)
     settings = result.settings
     lines = [("ci2", _WALD, -0.22, 1.2, f"Wald, {1 - settings['alpha']:.0%}")]
     if "structural_low" in table:

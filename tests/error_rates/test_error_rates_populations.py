@@ -30,10 +30,10 @@ from causalaudit.error_rates.classifier import rate_of
 from causalaudit.error_rates.conditional import ConditionalDiagram
 from causalaudit.error_rates.frames import People
 from causalaudit.error_rates.question import Question
-from causalaudit.error_rates.refit import refit
 from causalaudit.error_rates.simulated import simulated_rates
 from causalaudit.error_rates.terms import term_values
 from causalaudit.errors import CausalAuditWarning
+from causalaudit.inference.reweighting import refit
 
 FEATURES = ["X", "W", "Z", "D"]
 

@@ -67,7 +67,13 @@ def maximise(
     limits = {"maxiter": _STEPS, "gtol": 1e-6, "max_trust_radius": 1e3}
     with np.errstate(all="ignore"):
         found = minimize(
-            objective.slope, start, jac=True, hess=objective.hessian, method="trust-exact", callback=follow, options=limits
+            objective.slope,
+            start,
+            jac=True,
+            hess=objective.hessian,
+            method="trust-exact",
+            callback=follow,
+            options=limits,
         )
     optimum = objective.polished(np.asarray(found.x))
     if optimum is None:

@@ -126,6 +126,7 @@ def _ascend(target: Target, start: np.ndarray, spread: np.ndarray, rough: bool) 
     Returns the maximum in units of the spread.
     """
     density, scale = target.density, torch.from_numpy(spread)
+    here = density
 
     def negative(vector: torch.Tensor) -> torch.Tensor:
         return -here.total(vector * scale, target.prior, target.jacobian)

@@ -36,7 +36,9 @@ def inference_data(
         "observed_data": xr.Dataset(people, coords=individuals),
     }
     if parts.latents:
-        latents = {name: (("chain", "draw", "individual"), _split(value, shape)) for name, value in parts.latents.items()}
+        latents = {
+            name: (("chain", "draw", "individual"), _split(value, shape)) for name, value in parts.latents.items()
+        }
         groups["latents"] = xr.Dataset(latents, coords={**_numbers(shape), **individuals})
     return az.InferenceData(**groups)  # type: ignore[arg-type]
 

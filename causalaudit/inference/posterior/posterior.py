@@ -127,8 +127,9 @@ class Posterior:
         """Return mean, standard deviation, credible interval, effective size, error and r-hat of each parameter.
 
         The interval is the shortest that holds `prob` of the draws. The entries of a parameter with several have the
-        names that the SCM gives them (`coords`), else numbers. With chains (method "nuts") the effective size is that of the bulk, for each parameter; with importance
-        weights ("laplace", "svi") one for all. Only chains have an r-hat.
+        names that the SCM gives them (`coords`), else numbers. With chains (method "nuts") the effective size is that
+        of the bulk, for each parameter; with importance weights ("laplace", "svi") one for all. Only chains have an
+        r-hat.
 
         Examples
         --------

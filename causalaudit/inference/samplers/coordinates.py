@@ -60,7 +60,7 @@ class WhiteCoordinates:
             moved = torch.cat([moved, own + parameters @ torch.from_numpy(self.slopes).T], -1)
         return torch.from_numpy(self.location) + moved
 
-    def narrowed(self, centre: np.ndarray, root: np.ndarray, scales: np.ndarray, trusted: bool = False) -> "WhiteCoordinates":
+    def narrowed(self, centre: np.ndarray, root: np.ndarray, scales: np.ndarray) -> "WhiteCoordinates":
         """Return the coordinates of a normal in these ones, its latents being independent there."""
         by_person = scales.reshape(self.latent_shape).T
         return WhiteCoordinates(
@@ -68,7 +68,6 @@ class WhiteCoordinates:
             self.root @ root,
             self.slopes @ root,
             self.blocks * by_person[:, None, :],
-            trusted,
         )
 
     @property

@@ -1,6 +1,7 @@
 """The methods that `fit` knows by name, and how others are added to them."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
@@ -116,10 +117,8 @@ def _resampled(laplace: ImportanceDraws) -> MethodDraws:
 def _auto(density: ProgramDensity, request: Request) -> MethodDraws:
     laplace = None
     if density.size == density.parameter_size:
-        try:
+        with suppress(InferenceError):  # NUTS may do without, or says why it cannot
             laplace = laplace_draws(density, request.total, request.seed, request.progress)
-        except InferenceError:
-            pass  # NUTS may do without, or says why it cannot
         if laplace is not None and laplace.trusted:
             return _resampled(laplace)
     return _nuts(density, request, laplace)

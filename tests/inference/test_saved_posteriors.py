@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import causalaudit as ca
-from causalaudit.errors import DataError, SavedPosteriorError
+from causalaudit.errors import DataError, SavedFileError
 
 LEVELS = {"gender": ["male", "female"]}
 
@@ -207,7 +207,7 @@ def test_program_without_parameters(tmp_path):
     assert (loaded.parameters(), loaded.settings) == ({}, posterior.settings)
     before, after = (ca.counterfactuals(one, {"x": 1}, progress=False).dataset for one in (posterior, loaded))
     assert after.identical(before)
-    with pytest.raises(SavedPosteriorError, match="posterior of another program"):
+    with pytest.raises(SavedFileError, match="posterior of another program"):
         ca.Posterior.load(tmp_path / "posterior.nc", fixed(1.0))
 
 
@@ -253,20 +253,20 @@ def more_parameters(n):
     ids=["sites", "name of a site", "parameters", "family", "edges", "prior", "equation"],
 )
 def test_other_program(file, program, message):
-    with pytest.raises(SavedPosteriorError, match=f"'posterior.nc' is the posterior of another program: .*{message}"):
+    with pytest.raises(SavedFileError, match=f"'posterior.nc' is the posterior of another program: .*{message}"):
         ca.Posterior.load(file, ca.SCM(program, levels=LEVELS))
 
 
 def test_other_levels(file):
     message = r"another program: its levels are .*\['male', 'female'\].*\['female', 'male'\]"
-    with pytest.raises(SavedPosteriorError, match=message):
+    with pytest.raises(SavedFileError, match=message):
         ca.Posterior.load(file, ca.SCM(wages_with(), levels={"gender": ["female", "male"]}))
-    with pytest.raises(SavedPosteriorError, match="another program: its levels are"):
+    with pytest.raises(SavedFileError, match="another program: its levels are"):
         ca.Posterior.load(file, ca.SCM(wages_with()))
 
 
 def test_other_latents(file):
-    with pytest.raises(SavedPosteriorError, match=r"another program: its (latents|levels) are"):
+    with pytest.raises(SavedFileError, match=r"another program: its (latents|levels) are"):
         ca.Posterior.load(file, ca.SCM(wages_with(), latents=["gender"]))
 
 
@@ -281,12 +281,12 @@ noisy = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarn
 
 
 def test_missing_file(scm, tmp_path):
-    with pytest.raises(SavedPosteriorError, match=r"There is no file 'nothing\.nc' in "):
+    with pytest.raises(SavedFileError, match=r"There is no file 'nothing\.nc' in "):
         ca.Posterior.load(tmp_path / "nothing.nc", scm)
 
 
 def test_folder_is_not_a_file(scm, tmp_path):
-    with pytest.raises(SavedPosteriorError, match="There is no file"):
+    with pytest.raises(SavedFileError, match="There is no file"):
         ca.Posterior.load(tmp_path, scm)
 
 
@@ -295,7 +295,7 @@ def test_folder_is_not_a_file(scm, tmp_path):
 def test_truncated_file(scm, file, tmp_path, share):
     content = file.read_bytes()
     (tmp_path / "cut.nc").write_bytes(content[: int(len(content) * share)])
-    with pytest.raises(SavedPosteriorError, match=r"'cut\.nc' is damaged"):
+    with pytest.raises(SavedFileError, match=r"'cut\.nc' is damaged"):
         ca.Posterior.load(tmp_path / "cut.nc", scm)
 
 
@@ -303,13 +303,13 @@ def test_truncated_file(scm, file, tmp_path, share):
 @pytest.mark.parametrize("start", [b"", b"\x89HDF\r\n\x1a\n", b"CDF\x01"])
 def test_random_bytes(scm, tmp_path, start):
     (tmp_path / "noise.nc").write_bytes(start + np.random.default_rng(0).bytes(5000))
-    with pytest.raises(SavedPosteriorError, match=r"'noise\.nc' is damaged"):
+    with pytest.raises(SavedFileError, match=r"'noise\.nc' is damaged"):
         ca.Posterior.load(tmp_path / "noise.nc", scm)
 
 
 def test_netcdf_of_something_else(scm, posterior, tmp_path):
     posterior.idata["posterior"].to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
-    with pytest.raises(SavedPosteriorError, match=r"'other\.nc' is damaged or not a saved posterior"):
+    with pytest.raises(SavedFileError, match=r"'other\.nc' is damaged, or was not saved by causalaudit"):
         ca.Posterior.load(tmp_path / "other.nc", scm)
 
 
@@ -333,19 +333,19 @@ def altered(file, folder, old, new):
     ],
 )
 def test_altered_text(scm, file, tmp_path, old, new):
-    with pytest.raises(SavedPosteriorError, match=r"'altered\.nc' is damaged"):
+    with pytest.raises(SavedFileError, match=r"'altered\.nc' is damaged"):
         ca.Posterior.load(altered(file, tmp_path, old, new), scm)
 
 
 def test_altered_verdict(scm, posterior, file, tmp_path):
-    old = np.float64(posterior.idata["sample_stats"].attrs["pareto_k"]).tobytes()
-    with pytest.raises(SavedPosteriorError, match=r"'altered\.nc' is damaged"):
-        ca.Posterior.load(altered(file, tmp_path, old, np.float64(0.123).tobytes()), scm)
+    old = str(posterior.idata["sample_stats"].attrs["pareto_k"]).encode()
+    with pytest.raises(SavedFileError, match=r"'altered\.nc' is damaged"):
+        ca.Posterior.load(altered(file, tmp_path, old, b"9" * len(old)), scm)
 
 
 def test_altered_draw(scm, posterior, file, tmp_path):
     old = posterior.idata["posterior"]["gap"].to_numpy()[0, 7].tobytes()
-    with pytest.raises(SavedPosteriorError, match=r"'altered\.nc' is damaged .*digest"):
+    with pytest.raises(SavedFileError, match=r"'altered\.nc' is damaged.*digest"):
         ca.Posterior.load(altered(file, tmp_path, old, np.float64(1.0).tobytes()), scm)
 
 
@@ -361,7 +361,7 @@ def test_flipped_bits(scm, posterior, file, tmp_path, seed):
         (tmp_path / "flipped.nc").write_bytes(damaged)
         try:
             loaded = ca.Posterior.load(tmp_path / "flipped.nc", scm)
-        except SavedPosteriorError:
+        except SavedFileError:
             continue
         pd.testing.assert_frame_equal(loaded.data, posterior.data, check_exact=True)
         assert loaded.settings == posterior.settings
@@ -373,38 +373,30 @@ def test_flipped_bits(scm, posterior, file, tmp_path, seed):
 
 
 @pytest.mark.parametrize(
-    ("column", "message"),
+    "data",
     [
-        (pd.date_range("2020-01-01", periods=8), "Column 'odd' holds Timestamp values, which cannot be saved; convert"),
-        (np.full(8, 1j), "Column 'odd' holds complex values, which cannot be saved; convert it to numbers or text"),
-        (pd.Series([(1, 2)] * 8), "Column 'odd' holds tuple values, which cannot be saved"),
-        (pd.Categorical(pd.date_range("2020-01-01", periods=8)), "Column 'odd' holds Timestamp values"),
-        (pd.Series([[1, 2]] * 8), "Column 'odd' holds list values, which cannot be saved"),
+        table().assign(odd=pd.date_range("2020-01-01", periods=8)),
+        table().assign(odd=pd.Categorical(pd.date_range("2020-01-01", periods=8))),
+        table().assign(odd=pd.Series([(1, 2)] * 8)),
+        table().assign(odd=pd.Series([[1, 2]] * 8)),
+        table().assign(odd=1).rename(columns={"odd": 7}),
+        table().set_index(pd.date_range("2020-01-01", periods=8)),
+        table().set_index(pd.MultiIndex.from_product([[1, 2], list("abcd")])),
+        table().rename_axis(3),
+        table().set_index(pd.Index(["a", 1, 2, 3, 4, 5, 6, 7])),
+        pd.concat([table(), table()[[]].assign(a=1), table()[[]].assign(a=2)], axis=1),
     ],
-    ids=["dates", "complex", "tuples", "categories of dates", "lists"],
-)
-def test_column_that_cannot_be_saved(scm, tmp_path, column, message):
-    posterior = point(scm, table().assign(odd=column))
-    with pytest.raises(DataError, match=message):
-        posterior.save(tmp_path / "posterior.nc")
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (table().assign(**{"odd": 1}).rename(columns={"odd": 7}), r"columns are named by text.*7\]"),
-        (table().set_index(pd.date_range("2020-01-01", periods=8)), "index.*Timestamp values, which cannot be saved"),
-        (table().set_index(pd.MultiIndex.from_product([[1, 2], list("abcd")])), "index.*tuple values"),
-        (table().rename_axis(3), "index.*3"),
-        (table().set_index(pd.Index(["a", 1, 2, 3, 4, 5, 6, 7])), "index.*int, str"),
-        (pd.concat([table(), table()[[]].assign(a=1), table()[[]].assign(a=2)], axis=1), "'a'"),
-    ],
-    ids=["column named by a number", "dates", "levels", "index named by a number", "mixed index", "twice"],
-)
-def test_table_that_cannot_be_saved(scm, tmp_path, data, message):
+    ids=["dates", "categories of dates", "tuples", "lists", "column named by a number", "index of dates", "levels",
+         "index named by a number", "mixed index", "a column twice"],
+)  # fmt: skip
+def test_unusual_tables_come_back(scm, tmp_path, data):
     posterior = point(scm, data)
-    with pytest.raises(DataError, match=message):
+    pd.testing.assert_frame_equal(reload(posterior, tmp_path).data, posterior.data, check_freq=False)
+
+
+def test_column_that_cannot_be_saved(scm, tmp_path):
+    posterior = point(scm, table().assign(odd=np.full(8, 1j)))
+    with pytest.raises(DataError, match=r"\['odd'\] is an array of complex128, which cannot be saved"):
         posterior.save(tmp_path / "posterior.nc")
     assert not list(tmp_path.iterdir())
 
@@ -424,7 +416,7 @@ def test_nothing_half_written_is_left(posterior, monkeypatch, tmp_path):
 
 def test_saving_onto_a_folder_leaves_nothing(posterior, tmp_path):
     (tmp_path / "posterior.nc").mkdir()
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(SavedFileError, match="is a folder"):
         posterior.save(tmp_path / "posterior.nc")
     assert [path.name for path in tmp_path.iterdir()] == ["posterior.nc"]
 
