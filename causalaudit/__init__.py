@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from causalaudit.error_rates import select_explainable_features as select_explainable_features
     from causalaudit.inference import Posterior as Posterior
     from causalaudit.inference import fit as fit
+    from causalaudit.loading import load as load
     from causalaudit.recourse import audit_recourse as audit_recourse
     from causalaudit.scm import SCM as SCM
     from causalaudit.scm import diagram as diagram
@@ -41,6 +42,7 @@ _ROOMS = {
         "select_explainable_features",
     ],
     "inference": ["Posterior", "fit"],
+    "loading": ["load"],
     "recourse": ["audit_recourse"],
     "scm": ["SCM", "diagram"],
     "situation_testing": ["Gower", "intersection", "multiple_discrimination", "situation_testing"],

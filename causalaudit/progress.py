@@ -1,4 +1,4 @@
-"""One way to do long work: in parallel if the user says so, with a progress bar if it takes a while."""
+"""One way to do long work: in pieces that fit, in parallel if the user says so, with a progress bar if it is long."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -10,7 +10,20 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+BUDGET = 2**20  # numbers that an array of one pass holds, 8 MiB; a few dozen such arrays are alive at once
 _PATIENCE = 2.0  # seconds of work before a bar appears
+
+
+def pieces(total: int, each: int = 1, budget: int = BUDGET) -> list[slice]:
+    """Cut a range into slices, each of which holds at most `budget` numbers if one place of it holds `each`.
+
+    Examples
+    --------
+    >>> pieces(5, each=3, budget=6)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    size = max(1, budget // max(1, each))
+    return [slice(start, min(start + size, total)) for start in range(0, total, size)]
 
 
 def parallel(

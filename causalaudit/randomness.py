@@ -1,6 +1,6 @@
 """Seeds: every random number flows from a `seed` argument, and the caller's generators are left alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from zlib import crc32
 
@@ -41,6 +41,18 @@ def uniforms(seed: int, key: str, draws: np.ndarray, shape: tuple[int, ...]) -> 
     for position, draw in enumerate(draws):
         generator(seed, key, int(draw)).random(out=out[position])
     return np.maximum(out, _SMALLEST_UNIFORM, out=out)
+
+
+def dirichlet_weights(seed: int, key: str, draws: Iterable[int], people: int) -> np.ndarray:
+    """Draw weights of people with mean one, for each draw (rows): the Bayesian bootstrap.
+
+    Examples
+    --------
+    >>> dirichlet_weights(0, "weights", range(2), 5).mean(axis=1).round(12).tolist()
+    [1.0, 1.0]
+    """
+    weights = np.stack([generator(seed, key, int(draw)).standard_exponential(people) for draw in draws])
+    return weights / weights.mean(axis=1, keepdims=True)
 
 
 @contextmanager

@@ -1,50 +1,191 @@
-"""What all audit results share: a table, a summary, a plot, draws, and verdicts."""
+"""What all audit results share: a table, intervals that say what they are, verdicts, a headline, draws, and a file."""
 
+import html
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import arviz as az
+import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
+
+from causalaudit.storage import Artefact, pack, unpack, write_artefact
+
+if TYPE_CHECKING:
+    import arviz as az
+    from matplotlib.axes import Axes
+
+VERDICT_COLUMNS = ("unit", "flagged", "probability", "value", "structural", "sampling", "rule")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
+class IntervalKind:
+    """What an interval is: the row of `AuditResult.intervals` for the columns ``<kind>_low, <kind>_high``.
+
+    Attributes
+    ----------
+    kind
+        The first part of the names of its columns.
+    level
+        Its probability, or its confidence.
+    type
+        "credible" or "confidence".
+    scope
+        "simultaneous" (for all units at once) or "one unit".
+    about
+        What it is about: "these people", "the population", "the neighbourhood", …
+    known
+        What it takes as known.
+    """
+
+    kind: str
+    level: float
+    type: Literal["credible", "confidence"]
+    scope: Literal["simultaneous", "one unit"]
+    about: str
+    known: str
+
+
+def interval_table(kinds: Iterable[IntervalKind]) -> pd.DataFrame:
+    """Return what intervals are, a row for each kind."""
+    columns = ["kind", "level", "type", "scope", "about", "known"]
+    return pd.DataFrame([[getattr(kind, name) for name in columns] for kind in kinds], columns=columns)
+
+
+def verdict_table(
+    unit: Sequence[Any],
+    flagged: Any,
+    *,
+    rule: str,
+    probability: Any = np.nan,
+    value: Any = np.nan,
+    structural: Any = np.nan,
+    sampling: Any = np.nan,
+) -> pd.DataFrame:
+    """Return verdicts in the columns that all auditors share.
+
+    Parameters
+    ----------
+    unit
+        What is judged, with direction and group.
+    flagged
+        Whether it is.
+    rule
+        In words, when a unit is flagged: by a test or an interval, never by a score that nobody tested.
+    probability
+        Of what it is flagged for; NaN where it is not known.
+    value
+        The audit's value of the unit.
+    structural, sampling
+        The variance of the value over posterior draws, and within them; NaN where they cannot be separated.
+
+    Examples
+    --------
+    >>> verdict_table(["ada", "bea"], [True, False], rule="its interval is above 0", value=[0.4, 0.0]).flagged.tolist()
+    [True, False]
+    """
+    columns = {
+        "unit": pd.Series(list(unit), dtype=object),
+        "flagged": np.broadcast_to(np.asarray(flagged, dtype=bool), len(unit)),
+        **{
+            name: np.broadcast_to(np.asarray(numbers, dtype=float), len(unit))
+            for name, numbers in (
+                ("probability", probability),
+                ("value", value),
+                ("structural", structural),
+                ("sampling", sampling),
+            )
+        },
+        "rule": pd.Series([rule] * len(unit), dtype=object),
+    }
+    return pd.DataFrame({name: columns[name] for name in VERDICT_COLUMNS})
+
+
+def headline_of(values: Any, name: str) -> "pd.Series[float]":
+    """Return an audit's one number by draw; a single entry where there are no draws."""
+    numbers = np.atleast_1d(np.asarray(values, dtype=float))
+    return pd.Series(numbers, index=pd.RangeIndex(len(numbers), name="draw"), name=name)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
 class AuditResult(ABC):
-    """The answer of an audit.
+    """The answer of an audit. Results compare by identity.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        The whole answer, a row for each unit that was examined.
+        The whole answer, a row for each unit that was examined. Every interval is a pair ``<kind>_low, <kind>_high``,
+        and `intervals` says what each kind is.
     settings : dict
-        What was asked for: levels, probabilities, seed and the rest.
+        What was asked for, in plain values: levels, probabilities, seed and the rest.
     """
 
     table: pd.DataFrame
     settings: dict[str, Any]
+    KIND: ClassVar[str]
+    """What a saved file of this class says that it holds."""
 
     def __repr__(self) -> str:
-        return f"{self.title}\n{self.summary().to_string()}"
+        return f"{self.title}\n{self._shown()}"
+
+    def _repr_html_(self) -> str:
+        summary = self.summary()
+        body = html.escape(self.empty) if summary.empty else summary.to_html(border=0)
+        return f"<p><b>{html.escape(self.title)}</b></p>{body}"
+
+    def _shown(self) -> str:
+        summary = self.summary()
+        return self.empty if summary.empty else summary.to_string()
 
     @property
     @abstractmethod
     def title(self) -> str:
         """What was audited, in a line."""
 
+    @property
+    def empty(self) -> str:
+        """What is said in place of an empty summary: what was looked for."""
+        return "Nothing was found."
+
     @abstractmethod
     def summary(self) -> pd.DataFrame:
         """Return the answer in a few rows."""
 
-    @abstractmethod
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the answer."""
-
-    @abstractmethod
-    def to_inference_data(self) -> az.InferenceData:
-        """Return the draws behind the answer."""
+    @property
+    def intervals(self) -> pd.DataFrame:
+        """What the intervals are, a row for each kind: `kind, level, type, scope, about, known`."""
+        raise NotImplementedError
 
     @property
     @abstractmethod
     def verdicts(self) -> pd.DataFrame:
-        """One row for each unit: `unit`, `flagged` and the `probability` of what it is flagged for (NaN: not known)."""
+        """A row for each unit: `unit, flagged, probability, value, structural, sampling, rule`."""
+
+    @property
+    def headline(self) -> "pd.Series[float]":
+        """The audit's one number, by draw; its name says what it is."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the answer."""
+
+    @abstractmethod
+    def to_inference_data(self) -> "az.InferenceData":
+        """Return the draws behind the answer."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the result to one file; `causalaudit.load` reads it back.
+
+        Functions and fitted models are not saved: what needs them says so after loading. The file is written under a
+        temporary name and renamed.
+        """
+        content, arrays = pack(self)
+        write_artefact(path, self.KIND, {"content": content}, {"arrays": arrays})
+
+    @classmethod
+    def from_artefact(cls, artefact: Artefact) -> "AuditResult":
+        """Return the result that a file holds."""
+        result: AuditResult = unpack(artefact.header["content"], artefact.groups["arrays"])
+        return result

@@ -24,7 +24,7 @@ from causalaudit.bias_scan.expectations import SMALLEST, log_odds
 from causalaudit.bias_scan.scores import Evidence
 from causalaudit.bias_scan.strata import Strata, count_people
 from causalaudit.errors import CausalAuditWarning, DataError, check_count
-from causalaudit.scm.columns import check_table
+from causalaudit.people import check_table
 
 DIRECTIONS = ("positive", "negative")
 NULLS = ("propensity", "permutation")

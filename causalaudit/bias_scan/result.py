@@ -20,7 +20,7 @@ HONEST = "on people who were not searched"
 NAMED = "in a subgroup that was named beforehand"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class BiasScanResult(AuditResult):
     """The subgroup of the protected class with the largest deviation, against the same subgroup of everyone else.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from causalaudit.abduction import Abduction
+from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.error_rates.frames import People
 from causalaudit.error_rates.terms import EVERYBODY, SHAPE
 from causalaudit.inference import Posterior

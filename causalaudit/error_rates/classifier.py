@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from causalaudit.decisions import labels
+from causalaudit.decisions import Asked
 from causalaudit.errors import DataError, nearest
 
 
@@ -31,7 +31,7 @@ class Rate:
     def __call__(self, frame: pd.DataFrame) -> np.ndarray:
         """Ask the classifier, showing it its features alone."""
         try:
-            answers = labels(self.classifier, frame[list(self.features)])
+            answers = Asked(self.classifier).answers(frame[list(self.features)])
         except (KeyError, AttributeError) as error:
             raise self._unreadable(error) from error
         if answers.dtype.kind == "f" and (answers != np.round(answers)).any():

@@ -8,7 +8,7 @@ import pandas as pd
 
 from causalaudit.error_rates.classifier import Rate
 from causalaudit.errors import DataError, nearest
-from causalaudit.scm.columns import check_table, pick_column
+from causalaudit.people import check_table, pick_column
 
 _FEWEST = 5  # people in a group of which a rate is estimated
 
@@ -94,7 +94,7 @@ def check_columns(data: pd.DataFrame, names: Collection[str]) -> None:
     for name in names:
         if name not in data.columns:
             raise DataError(f"data has no column {name!r}: {nearest(name, [str(column) for column in data.columns])}")
-        pick_column(name, data)
+        pick_column(data, name, "column")
 
 
 def nobody(question: Question, level: Any) -> str:

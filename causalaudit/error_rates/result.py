@@ -20,7 +20,7 @@ _QUESTION = ("protected", "baseline", "contrast", "outcome", "y", "yhat")
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class _Answer(AuditResult):
     """What both kinds of answers share.
 
@@ -89,7 +89,7 @@ class _Answer(AuditResult):
         return plot_contributions(self, ax=ax)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ErrorRateResult(_Answer):
     """Why error rates are unequal, from a posterior.
 
@@ -140,7 +140,7 @@ class ErrorRateResult(_Answer):
         return az.InferenceData(posterior=xr.Dataset(variables, coords))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ErrorRateEstimate(_Answer):
     """Why error rates are unequal, from data and a diagram.
 

@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from causalaudit.abduction import Abduction
 from causalaudit.counterfactuals import counterfactuals
+from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.errors import DataError, InterventionError, nearest
 from causalaudit.inference import Posterior
 from causalaudit.recourse.people import People
@@ -172,7 +172,7 @@ def make_bridge(
         _check_same(people, everyone, [name for name in (*modelled, people.protected) if name not in binned], scm)
     who = np.flatnonzero(affected)
     rows = labels[who]
-    persons = counterfactuals(posterior, {}, None if known else data, rows, draws=1, progress=False).factual
+    persons = counterfactuals(posterior, {}, None if known else data, rows=rows, draws=1, progress=False).factual
     targets = {name: _targets(scm, name, people, binned.get(name), bins.get(name)) for name in modelled}
     return Bridge(posterior, people, who, persons, targets, bins, draws, seed)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.errors import DataError, nearest
-from causalaudit.scm.columns import check_table
+from causalaudit.people import check_table
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from causalaudit.decisions import labels
+from causalaudit.decisions import Asked
 from causalaudit.errors import DataError, nearest
 from causalaudit.recourse.people import People
 
@@ -144,7 +144,7 @@ class Predictions:
 
     def _labels(self, frame: Any) -> np.ndarray:
         try:
-            return labels(self.classifier, frame)
+            return Asked(self.classifier).answers(frame)
         except KeyError as error:
             raise DataError(
                 f"The classifier asks for the column {error.args[0]!r}, but is given the features and the protected "

@@ -22,7 +22,7 @@ from causalaudit.recourse.twins import compare_twins
 from causalaudit.results import AuditResult
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class RecourseResult(AuditResult):
     """How unequal recourse is for the two protected groups, in every subgroup and by every notion.
 

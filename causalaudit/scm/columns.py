@@ -11,36 +11,17 @@ import torch
 from torch.distributions import Distribution, OneHotCategorical, constraints
 
 from causalaudit.errors import DataError, nearest
+from causalaudit.people import pick_column
 
 
-def check_table(data: pd.DataFrame) -> None:
-    """Refuse what is not a table of people with a unique index."""
-    if not isinstance(data, pd.DataFrame):
-        raise DataError(f"data must be a pandas DataFrame, but is {type(data).__name__}.")
-    if len(data) == 0:
-        raise DataError("data has no rows: at least one person is needed.")
-    if not data.index.is_unique:
-        twice = data.index[data.index.duplicated()].tolist()[0]
-        raise DataError(f"The index of data is not unique ({twice!r} occurs twice): use data.reset_index(drop=True).")
-
-
-def pick_column(name: str, data: pd.DataFrame) -> "pd.Series[Any]":
-    """Return a column without missing values."""
+def site_column(name: str, data: pd.DataFrame) -> "pd.Series[Any]":
+    """Return the column of a per-person site, without missing values."""
     if name not in data.columns:
         raise DataError(
             f"The program has a per-person site {name!r}, but data has no such column: "
             f"{nearest(name, [str(column) for column in data.columns])} If nobody observes it, add it to `latents`."
         )
-    column = data[name]
-    if isinstance(column, pd.DataFrame):
-        raise DataError(f"The column {name!r} is in data twice.")
-    missing = int(column.isna().sum())
-    if missing:
-        raise DataError(
-            f"Column {name!r} has missing values in {missing} of {len(column)} rows. "
-            "Drop or impute these rows first; they are not dropped silently."
-        )
-    return column
+    return pick_column(data, name, "column")
 
 
 def check_support(name: str, values: torch.Tensor, law: Distribution) -> None:

@@ -12,8 +12,9 @@ import xarray as xr
 from torch.distributions import OneHotCategorical
 
 from causalaudit.errors import ProgramError, check_count, nearest
+from causalaudit.people import check_table
 from causalaudit.randomness import seeded
-from causalaudit.scm.columns import Codec, check_support, check_table, pick_column
+from causalaudit.scm.columns import Codec, check_support, site_column
 from causalaudit.scm.coords import Names, named_axes
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.handlers import Intervene, Mechanisms, Program, Record, Tensors, run
@@ -213,7 +214,7 @@ class SCM:
             table is empty or its index is not unique.
         """
         check_table(data)
-        tensors = {name: self.codec.encode(name, pick_column(name, data)) for name in self.columns}
+        tensors = {name: self.codec.encode(name, site_column(name, data)) for name in self.columns}
         self._check_support(tensors)
         return tensors
 

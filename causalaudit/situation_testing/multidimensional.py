@@ -13,15 +13,15 @@ from matplotlib.axes import Axes
 
 from causalaudit.errors import DataError, nearest
 from causalaudit.intervals import shortest_run
+from causalaudit.people import check_table
 from causalaudit.results import AuditResult
-from causalaudit.scm.columns import check_table
 from causalaudit.situation_testing.plots import plot_cases
 from causalaudit.situation_testing.result import SituationTestingResult
 
 _MUST_AGREE = ("k", "alpha", "prob", "tau", "direction", "centers")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class MultipleDiscriminationResult(AuditResult):
     """Who was discriminated by each of several attributes.
 
@@ -164,8 +164,8 @@ def _same_draws(singles: Sequence[SituationTestingResult]) -> bool:
         return False
     worlds = [single.counterfactuals for single in singles if single.counterfactuals is not None]
     first = worlds[0]
-    return first.posterior is not None and all(
-        other.posterior is first.posterior
+    return bool(first.settings) and all(
+        other.settings.get("posterior") == first.settings["posterior"]
         and other.settings["seed"] == first.settings["seed"]
         and np.array_equal(other.dataset["draw"], first.dataset["draw"])
         for other in worlds

@@ -20,7 +20,7 @@ from causalaudit.situation_testing.question import Question
 from causalaudit.situation_testing.search import Search
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class SituationTestingResult(AuditResult):
     """Who was discriminated, by situation testing.
 

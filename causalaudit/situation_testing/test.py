@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.counterfactuals import CounterfactualDraws
-from causalaudit.decisions import Decision, decide_draws, labels
+from causalaudit.decisions import Asked, Decision, decide_draws
 from causalaudit.errors import CausalAuditWarning, DataError, nearest
-from causalaudit.scm.columns import check_table
+from causalaudit.people import check_table
 from causalaudit.situation_testing.centres import Centres
 from causalaudit.situation_testing.gower import Distance, Gower, custom_space
 from causalaudit.situation_testing.neighbours import Group
@@ -219,7 +219,7 @@ def _check_features(data: pd.DataFrame, features: Sequence[str], protected: str)
 
 
 def _rejected(decision: Decision, data: pd.DataFrame, favourable: Any) -> np.ndarray:
-    answers = labels(decision, data)
+    answers = Asked(decision).answers(data)
     values = pd.unique(answers)
     if len(values) != 2:
         shown = ", ".join(map(repr, values[:5].tolist())) + (", ..." if len(values) > 5 else "")
@@ -239,18 +239,18 @@ def _point_rejected(
         return None
     point = worlds.point.loc[people.index]
     if isinstance(decision, str):
-        return np.asarray(labels(decision, point) != favourable)
+        return np.asarray(Asked(decision).answers(point) != favourable)
     set_to = {name: value for name, value in worlds.do.items() if name in people.columns and np.ndim(value) == 0}
     known = {name: value for name, value in set_to.items() if not callable(value)}
     moved = {str(name): point[name] for name in point.columns if name in people.columns}
-    return np.asarray(labels(decision, people.assign(**{**known, **moved})) != favourable)
+    return np.asarray(Asked(decision).answers(people.assign(**{**known, **moved})) != favourable)
 
 
 def _draws_rejected(decision: Decision, centres: Centres, favourable: Any) -> np.ndarray:
     """Return the decision on the counterfactuals at all draws: draws × complainants."""
 
     def good(frame: pd.DataFrame) -> np.ndarray:
-        return np.asarray(labels(decision, frame) == favourable)
+        return np.asarray(Asked(decision).answers(frame) == favourable)
 
     return decide_draws(good, centres.worlds)[:, centres.columns] == 0
 

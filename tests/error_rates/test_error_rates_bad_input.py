@@ -193,7 +193,7 @@ def test_no_overlap_names_the_level():
 
 
 def test_columns_and_options_of_an_estimate():
-    with pytest.raises(DataError, match=r"Column 'Z' has missing values in 1 of 400 rows"):
+    with pytest.raises(DataError, match=r"'Z' is missing for 1 of 400 people"):
         estimate(PEOPLE.astype(float).mask((PEOPLE.index.to_numpy()[:, None] == 3) & (PEOPLE.columns == "Z")))
     with pytest.raises(DataError, match=r"The protected attribute 'race' is not in data"):
         estimate(protected="race")

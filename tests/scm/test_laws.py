@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from random_programs import FAMILIES, RandomProgram, Site, people_in_the_tails, programs
 
 import causalaudit as ca
-from causalaudit.abduction import Abduction
 from causalaudit.counterfactuals import counterfactuals
+from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.scm.noise import couplings_of
 
 

@@ -1,8 +1,10 @@
 """Abduction, action and prediction over all draws and people, in vectorised passes of bounded memory."""
 
+import hashlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -25,7 +27,7 @@ _BUDGET = 2**19
 _LATENTS, _LATENT = "latents", "latent "  # the names of their uniforms, and of those that are drawn already
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Abduction:
     """One counterfactual question, ready to be answered for any part of the draws."""
 
@@ -82,6 +84,17 @@ class Abduction:
     @property
     def numbers(self) -> np.ndarray:
         return self.posterior.draw_numbers(self.draws)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the answer rests on, in plain values."""
+        return {
+            "coupling": self.coupling,
+            "edges": None if self.edges is None else sorted(map(list, self.edges)),
+            "seed": self.seed,
+            "draws": len(self.numbers),
+            "posterior": _digest(self.posterior),
+        }
 
     def tasks(self) -> list[np.ndarray]:
         """Cut the draws into passes."""
@@ -273,3 +286,11 @@ class Abduction:
             joint = {_LATENT + name: value.mean(0) for name, value in self._joint.items()}
             values = self.world(self._mean(), {**middle, **joint})
         return {name: self.scm.codec.numbers(name, values[name]) for name in self.scm.columns}
+
+
+def _digest(posterior: Posterior) -> str:
+    """Return what tells posteriors apart."""
+    digest = hashlib.sha256(str(posterior.scm.name).encode())
+    for name, values in posterior.parameters().items():
+        digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,167 @@
+"""Counterfactual people as data: one table a draw, and the point that the papers compute."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from causalaudit.counterfactuals.abduction import Abduction
+from causalaudit.errors import CausalAuditError
+from causalaudit.people import check_table
+from causalaudit.scm.columns import typed
+from causalaudit.storage import Artefact, pack, unpack, write_artefact
+
+if TYPE_CHECKING:
+    import arviz as az
+
+Do = Mapping[str, Any]
+KIND = "counterfactual draws"
+
+
+@dataclass(frozen=True, eq=False)
+class CounterfactualDraws:
+    """Counterfactual people, draw by draw: plain data.
+
+    Attributes
+    ----------
+    dataset : xarray.Dataset
+        The variables of the program that have a column, by `draw` and `individual`; those with levels as integer
+        codes, with the levels in the attribute `levels`.
+    factual : pandas.DataFrame
+        The people as they are, all columns of the data.
+    do : dict
+        The intervention, as it was asked for.
+    point : pandas.DataFrame
+        The counterfactual people at the posterior mean of the parameters, all columns of the data, in the order of
+        `factual`. Discrete noise is in the middle of its interval, and finite latents are at their most probable state:
+        this is what the papers compute.
+    settings : dict
+        The assumptions behind the draws: couplings, edges, seed, and the `posterior` they come from, by the digest of
+        its parameters. Empty if they were computed elsewhere.
+    """
+
+    dataset: xr.Dataset
+    factual: pd.DataFrame
+    do: dict[str, Any]
+    point: pd.DataFrame
+    settings: dict[str, Any] = field(default_factory=dict)
+    _abduction: Abduction | None = None
+
+    def __repr__(self) -> str:
+        sizes = self.dataset.sizes
+        return f"Counterfactuals under do({', '.join(self.do)}): {sizes['draw']} draws of {sizes['individual']} people"
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, do: Do | None = None) -> "CounterfactualDraws":
+        """Take counterfactuals that were computed elsewhere, as a single draw.
+
+        Parameters
+        ----------
+        frame
+            The counterfactual people, with the index of the factual ones. It may hold more people than an audit
+            asks about; only the columns that the audit compares (and a decision read from a column) are required.
+        do
+            A record of the intervention; not checked.
+
+        Examples
+        --------
+        >>> import pandas as pd, causalaudit as ca
+        >>> frame = pd.DataFrame({"gender": ["male", "male"], "salary": [51.0, 43.5]}, index=[3, 8])
+        >>> ca.CounterfactualDraws.from_frame(frame, do={"gender": "male"})
+        Counterfactuals under do(gender): 1 draws of 2 people
+        """
+        check_table(frame)
+        variables: dict[str, Any] = {}
+        for name in frame.columns:
+            column = frame[name]
+            if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+                variables[str(name)] = (("draw", "individual"), column.to_numpy(dtype=float)[None])
+            else:
+                codes, levels = pd.factorize(column, sort=True)
+                attributes = {"levels": list(levels)}
+                variables[str(name)] = (("draw", "individual"), codes.astype(np.int32)[None], attributes)
+        coordinates = {"draw": [0], "individual": frame.index.to_numpy()}
+        return cls(xr.Dataset(variables, coords=coordinates), frame.copy(), dict(do or {}), frame.copy())
+
+    @cached_property
+    def latents(self) -> xr.Dataset:
+        """The latent variables, drawn for every draw of the parameters; computed when first asked for, never saved.
+
+        They are the same in the factual and in the counterfactual world, unless they are intervened on or have parents.
+        """
+        if self._abduction is None:
+            raise CausalAuditError("These draws were loaded, or computed elsewhere: their latents are not known.")
+        return self._abduction.latents()
+
+    @cached_property
+    def noise(self) -> xr.Dataset:
+        """The abducted noise of every variable, draw by draw; computed when first asked for, never saved.
+
+        Residuals for location-scale families, uniform quantiles for other ordered ones, Gumbel noises (with an axis
+        for the values) for categorical ones.
+        """
+        if self._abduction is None:
+            raise CausalAuditError("These draws were loaded, or computed elsewhere: their noise is not known.")
+        return self._abduction.noise()
+
+    def frames(self) -> Iterator[pd.DataFrame]:
+        """Yield the counterfactual people of each draw as a table like the data, with levels.
+
+        Columns that the program does not model keep their factual values.
+
+        Examples
+        --------
+        >>> import pandas as pd, causalaudit as ca
+        >>> worlds = ca.CounterfactualDraws.from_frame(pd.DataFrame({"gender": ["male"], "salary": [51.0]}))
+        >>> [frame.gender.item() for frame in worlds.frames()]
+        ['male']
+        """
+        for draw in range(self.dataset.sizes["draw"]):
+            yield self.frame(slice(draw, draw + 1))
+
+    def frame(self, draws: slice) -> pd.DataFrame:
+        """Return the people of several draws below one another; the index repeats itself."""
+        part = self.dataset.isel(draw=draws)
+        return typed_frame(self.factual, {name: part[name].to_numpy().ravel() for name in self._columns}, part)
+
+    @property
+    def _columns(self) -> list[str]:
+        return [str(name) for name in self.dataset.data_vars if name in self.factual.columns]
+
+    def to_inference_data(self) -> "az.InferenceData":
+        """Return the draws as ArviZ predictions, with one chain, beside the factual values as constant data."""
+        import arviz as az
+
+        predictions = self.dataset.expand_dims(chain=[0])
+        factual = {
+            name: ("individual", self.factual[name].to_numpy())
+            for name in self._columns
+            if self.factual[name].dtype.kind in "biuf"
+        }
+        constants = xr.Dataset(factual, coords={"individual": self.factual.index.to_numpy()})
+        return az.InferenceData(predictions=predictions, predictions_constant_data=constants)
+
+    def save(self, path: str | Path) -> None:
+        """Write the draws to one file, in which nothing can run code; `causalaudit.load` reads it back."""
+        names = ("dataset", "factual", "do", "point", "settings")
+        content, arrays = pack({name: getattr(self, name) for name in names})
+        write_artefact(path, KIND, {"content": content}, {"arrays": arrays})
+
+    @classmethod
+    def from_artefact(cls, artefact: Artefact) -> "CounterfactualDraws":
+        """Return the draws that a file holds."""
+        return cls(**unpack(artefact.header["content"], artefact.groups["arrays"]))
+
+
+def typed_frame(factual: pd.DataFrame, values: Mapping[str, np.ndarray], dataset: xr.Dataset) -> pd.DataFrame:
+    """Put numbers and codes into copies of the factual table, below one another, with its order, types and levels."""
+    repeats = len(next(iter(values.values()))) // len(factual)
+    frame = pd.concat([factual] * repeats) if repeats > 1 else factual.copy()
+    for name, numbers in values.items():
+        frame[name] = typed(numbers, factual[name].dtype, dataset[name].attrs.get("levels"))
+    return frame

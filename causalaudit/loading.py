@@ -1,0 +1,59 @@
+"""Reading back what was saved, whatever it is."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from causalaudit.errors import SavedFileError
+from causalaudit.storage import read_artefact
+
+if TYPE_CHECKING:
+    from causalaudit.scm import SCM
+
+# What a file may hold, and the class that reads it: nothing else is ever imported because a file says so.
+_READERS = {
+    "counterfactual draws": ("causalaudit.counterfactuals", "CounterfactualDraws"),
+    "situation testing": ("causalaudit.situation_testing", "SituationTestingResult"),
+    "multiple discrimination": ("causalaudit.situation_testing", "MultipleDiscriminationResult"),
+    "error rates": ("causalaudit.error_rates", "ErrorRateResult"),
+    "error rate estimate": ("causalaudit.error_rates", "ErrorRateEstimate"),
+    "recourse": ("causalaudit.recourse", "RecourseResult"),
+    "bias scan": ("causalaudit.bias_scan", "BiasScanResult"),
+}
+
+
+def load(path: str | Path, scm: "SCM | None" = None) -> Any:
+    """Read a result, a posterior or counterfactual draws from the file that ``.save(path)`` wrote.
+
+    Parameters
+    ----------
+    path
+        The file.
+    scm
+        The program, if the file holds a posterior: programs are code, which is never saved.
+
+    Raises
+    ------
+    SavedFileError
+        If the file is damaged, of another version, or a posterior of another program.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd, causalaudit as ca
+    >>> worlds = ca.CounterfactualDraws.from_frame(pd.DataFrame({"salary": [51.0, 43.5]}), do={"gender": "male"})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     worlds.save(f"{folder}/worlds.nc")
+    ...     ca.load(f"{folder}/worlds.nc")
+    Counterfactuals under do(gender): 1 draws of 2 people
+    """
+    artefact = read_artefact(path)
+    if artefact.kind == "posterior":
+        if scm is None:
+            raise SavedFileError(
+                f"{Path(path).name!r} holds a posterior, whose program is not saved: give it by load(path, scm=scm)."
+            )
+        return import_module("causalaudit.inference").Posterior.load(path, scm)
+    if artefact.kind not in _READERS:
+        raise SavedFileError(f"{Path(path).name!r} holds a {artefact.kind!r}, which this version does not know.")
+    module, name = _READERS[artefact.kind]
+    return getattr(import_module(module), name).from_artefact(artefact)
