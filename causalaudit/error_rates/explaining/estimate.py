@@ -13,7 +13,7 @@ from causalaudit.error_rates.explaining.adjustment import Adjustment, Logistic, 
 from causalaudit.error_rates.explaining.classifier import rate_of
 from causalaudit.error_rates.explaining.criterion import find_explaining_set, open_path
 from causalaudit.error_rates.explaining.question import (
-    Question,
+    RateQuestion,
     check_columns,
     compared_levels,
     fewest_people,
@@ -173,7 +173,7 @@ def _check_options(method: str, interval: str, propensity: str, alpha: float, tr
 def _question(
     data: pd.DataFrame, classifier: Any, protected: str | Mapping[str, Any], outcome: str, features: Sequence[str],
     y: Any, yhat: Any, baseline: Any, contrast: Any,
-) -> Question:  # fmt: skip
+) -> RateQuestion:  # fmt: skip
     """Return the question about the people of a table, checked."""
     check_columns(data, ())
     names = [str(name) for name in data.columns]
@@ -181,7 +181,7 @@ def _question(
     rate = rate_of(classifier, yhat, features, names, outcome)
     check_columns(data, [column, outcome, *rate.features])
     levels = compared_levels(protected, baseline, contrast, levels_in(data, column))
-    question = Question(column, levels, outcome, y, rate)
+    question = RateQuestion(column, levels, outcome, y, rate)
     fewest_people(question, data[column], data[outcome])
     return question
 
@@ -191,7 +191,7 @@ def _available(data: pd.DataFrame, covariates: list[str]) -> list[str]:
     return covariates
 
 
-def _warn_of_open_path(graph: "nx.DiGraph[Any]", question: Question) -> None:
+def _warn_of_open_path(graph: "nx.DiGraph[Any]", question: RateQuestion) -> None:
     path = open_path(graph, question.rate.features, question.protected, question.outcome)
     warnings.warn(
         f"No covariates explain a classifier of {', '.join(question.rate.features)} in this diagram: a path stays "

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from causalaudit.error_rates.explaining.question import Question
+from causalaudit.error_rates.explaining.question import RateQuestion
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class Sample:
         The explaining set of each person.
     """
 
-    question: Question
+    question: RateQuestion
     x: np.ndarray
     theta: np.ndarray
     covariates: pd.DataFrame
 
     @classmethod
-    def of(cls, question: Question, data: pd.DataFrame, covariates: list[str]) -> "Sample":
+    def of(cls, question: RateQuestion, data: pd.DataFrame, covariates: list[str]) -> "Sample":
         """Ask the classifier about everybody, once as the baseline and once as the contrast level."""
         chosen = data[question.protected].isin(question.levels) & (data[question.outcome] == question.y)
         people = data[chosen]

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.counterfactuals import population
 from causalaudit.error_rates.explaining.classifier import Rate
-from causalaudit.error_rates.explaining.exact import exact_rates
-from causalaudit.error_rates.explaining.frames import People
-from causalaudit.error_rates.explaining.question import Question, protected_column
+from causalaudit.error_rates.explaining.enumerated_rates import enumerated_rates
+from causalaudit.error_rates.explaining.question import RateQuestion, protected_column
 from causalaudit.error_rates.learning.linear_terms import GIVEN, MADE_BY, READ, LinearTerms
 from causalaudit.error_rates.learning.training import Training
 from causalaudit.inference import Posterior
@@ -26,7 +26,7 @@ def posterior_terms(training: Training, posterior: Posterior, population: str, d
 def _enumerated(training: Training, posterior: Posterior, draws: int) -> LinearTerms:
     """Return exact coefficients: rates are linear in the rule, so each is the rate of the rule for one cell alone."""
     seen: list[pd.DataFrame] = []
-    draws = min(draws, len(posterior.draw_numbers()))
+    people = population(posterior, kind="enumerated", draws=min(draws, len(posterior.draw_numbers())))
 
     def look(rows: pd.DataFrame) -> np.ndarray:
         seen.append(rows)
@@ -34,8 +34,8 @@ def _enumerated(training: Training, posterior: Posterior, draws: int) -> LinearT
 
     def rates(rule: Callable[[pd.DataFrame], Any]) -> np.ndarray:
         rate = Rate(rule, 1, training.outcome, tuple(training.features))
-        question = Question(training.protected, training.levels, training.outcome, training.y, rate)
-        return exact_rates(People(question, posterior), draws).mean(axis=0)[READ, MADE_BY, GIVEN]
+        question = RateQuestion(training.protected, training.levels, training.outcome, training.y, rate)
+        return enumerated_rates(question, people).mean(axis=0)[READ, MADE_BY, GIVEN]
 
     rates(look)
     cells = pd.concat(seen).drop_duplicates(ignore_index=True)
