@@ -28,9 +28,7 @@ def population(
     posterior: Posterior, *, kind: Literal["simulated"], draws: int | None = None, seed: int = 0
 ) -> SimulatedPeople: ...
 @overload
-def population(
-    posterior: Posterior, *, kind: Literal["enumerated"], draws: int | None = None
-) -> EnumeratedPeople: ...
+def population(posterior: Posterior, *, kind: Literal["enumerated"], draws: int | None = None) -> EnumeratedPeople: ...
 @overload
 def population(
     posterior: Posterior, *, kind: Literal["reweighted"], draws: int | None = None, alike: Sequence[str] = (),

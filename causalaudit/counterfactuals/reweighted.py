@@ -53,7 +53,8 @@ class ReweightedPeople(Tabled):
 
     def tasks(self) -> list[np.ndarray]:
         """Cut the draws into passes."""
-        return [np.arange(part.start, part.stop) for part in pieces(*self.weights.shape, budget=_BUDGET)]
+        draws, people = self.weights.shape
+        return [np.arange(part.start, part.stop) for part in pieces(draws, people, _BUDGET)]
 
     @cached_property
     def factual(self) -> dict[str, np.ndarray]:

@@ -94,7 +94,8 @@ class SimulatedPeople(Tabled):
         unaffected = self._unaffected(asked)
 
         def one_draw(theta: Tensors, uniforms: Tensors) -> Tensors:
-            result, unchanged = {}, dict[str, torch.Tensor]()
+            result: Tensors = {}
+            unchanged: Tensors = {}
             for place, world in enumerate(asked):
                 do = self._set(world.do, self.number_of_people)
                 record = self._run(theta, {**unchanged, **do}, uniforms)

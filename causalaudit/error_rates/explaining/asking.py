@@ -1,6 +1,7 @@
 """What a classifier says about people of a program: the table it is shown, asked once for people who are alike."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -14,7 +15,7 @@ _ROWS = 2**18  # people of one table
 _FEW = 2**10  # people, up to whom it is not worth while to look for equal ones
 
 
-def follows_outcome(question: RateQuestion, graph: "nx.DiGraph[str]") -> bool:
+def follows_outcome(question: RateQuestion, graph: "nx.DiGraph[Any]") -> bool:
     """Return whether a feature descends from the outcome, so that do(Y = y) matters."""
     return not set(question.features).isdisjoint(nx.descendants(graph, question.outcome))
 
@@ -36,9 +37,7 @@ def label_rates(
     return np.stack([answer[distinct.inverse].reshape(shape) for answer in answers])
 
 
-def _ask(
-    question: RateQuestion, people: Tabled, values: Mapping[str, np.ndarray], place: int, rows: int
-) -> np.ndarray:
+def _ask(question: RateQuestion, people: Tabled, values: Mapping[str, np.ndarray], place: int, rows: int) -> np.ndarray:
     """Ask about people who all seem to have the baseline (place 0) or the contrast level."""
     answers = []
     for part in pieces(rows, budget=_ROWS):

@@ -164,7 +164,9 @@ def _check_variables(posterior: "Posterior", question: RateQuestion) -> None:
     for name in (*roles, *question.features):
         if name not in scm.columns:
             role = roles.get(name, "feature")
-            raise DataError(f"The {role} {name!r} is not a variable of the SCM {scm.name!r}: {nearest(name, scm.columns)}")
+            raise DataError(
+                f"The {role} {name!r} is not a variable of the SCM {scm.name!r}: {nearest(name, scm.columns)}"
+            )
     for name, values in ((question.protected, list(question.levels)), (question.outcome, [question.y])):
         law = scm.structure.laws[name]
         if law.support is not None and not law.support.is_discrete and not scm.families[name] == "Delta":

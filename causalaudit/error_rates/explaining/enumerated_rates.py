@@ -1,5 +1,7 @@
 """Nested counterfactual rates of a finite SCM, by enumerating two worlds that share their noise."""
 
+from typing import Any
+
 import numpy as np
 
 from causalaudit.counterfactuals import EnumeratedPeople, EnumeratedWorlds
@@ -43,8 +45,7 @@ def _thetas(question: RateQuestion, worlds: EnumeratedWorlds) -> np.ndarray:
     names, sites = question.features, worlds.people.sites
     if not names:
         return np.repeat(label_rates(question, worlds.people, {}, (1,)), len(worlds), axis=1)
-    grid = {
-        name: sites[name].values.reshape([-1 if other == name else 1 for other in names]) for name in names
-    }
+    grid = {name: sites[name].values.reshape([-1 if other == name else 1 for other in names]) for name in names}
     by_cell = label_rates(question, worlds.people, grid, tuple(len(sites[name].values) for name in names))
-    return np.asarray(by_cell[(slice(None), *(worlds.positions(name) for name in names))])
+    cells: tuple[Any, ...] = (slice(None), *(worlds.positions(name) for name in names))
+    return np.asarray(by_cell[cells])

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.error_rates.explaining.classifier import Rate, rate_of
+from causalaudit.error_rates.groups import read_groups
 from causalaudit.errors import DataError
-from causalaudit.people import Groups, Protected, check_table, levels_of, pick_column, read_protected
+from causalaudit.people import Protected, check_table, pick_column
 
 _FEWEST = 5  # people in a group of which a rate is estimated
 
@@ -81,52 +82,11 @@ def read_question(
 ) -> RateQuestion:
     """Return a question about the people of a table, checked; `levels` are those that are declared."""
     check_table(data)
-    groups = compared_groups(data, protected, baseline, contrast, levels)
+    column = protected if isinstance(protected, str) else next(iter(protected), None)
+    groups = read_groups(data, protected, outcome, baseline, contrast, (levels or {}).get(str(column)))
     pick_column(data, outcome, "outcome")
-    if groups.column == outcome:
-        raise DataError(f"{outcome!r} is given as protected column and as outcome; they must differ.")
     rate = rate_of(classifier, yhat, features, data, outcome)
     return RateQuestion(groups.column, (groups.reference, groups.level), outcome, y, rate)
-
-
-def compared_groups(
-    data: pd.DataFrame,
-    protected: Protected,
-    baseline: Any = None,
-    contrast: Any = None,
-    levels: Mapping[str, Sequence[Any]] | None = None,
-) -> Groups:
-    """Return which two levels are compared: those of `protected`, or a bare column's baseline and contrast.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> people = pd.DataFrame({"race": ["White", "Black", "Asian"]})
-    >>> compared_groups(people, "race", baseline="White", contrast="Black").words
-    'race = Black against White'
-    """
-    column = protected if isinstance(protected, str) else next(iter(protected), None)
-    declared = (levels or {}).get(str(column))
-    if baseline is None and contrast is None:
-        return read_protected(data, protected, bare=True, one_reference=True, levels=declared)
-    if not isinstance(protected, str):
-        raise DataError(
-            f"protected is {protected!r}, which says by itself what is compared: leave out baseline and contrast, or "
-            "give the bare column."
-        )
-    values = pick_column(data, protected, "protected column")
-    found = levels_of(values) if declared is None else [level for level in declared if bool((values == level).any())]
-    if (baseline is None or contrast is None) and len(found) != 2:
-        missing, given = ("baseline", contrast) if baseline is None else ("contrast", baseline)
-        raise DataError(
-            f"The protected column {protected!r} has {len(found)} levels ({', '.join(map(repr, found[:6]))}), and only "
-            f"{given!r} is named: name the {missing} too."
-        )
-    first = baseline if baseline is not None else next((level for level in found if level != contrast), None)
-    second = contrast if contrast is not None else next((level for level in found if level != baseline), None)
-    if first == second:
-        raise DataError(f"baseline and contrast are both {first!r}: two levels are compared.")
-    return read_protected(data, {protected: (second, first)}, levels=declared)
 
 
 def plain(value: Any) -> Any:

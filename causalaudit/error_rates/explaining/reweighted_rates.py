@@ -43,7 +43,9 @@ class _Pass:
     def _has_level(self) -> np.ndarray:
         """Who has each of the two levels (rows)."""
         name = self.question.protected
-        return np.stack([self.people.factual[name] == self.people.number(name, level) for level in self.question.levels])
+        return np.stack(
+            [self.people.factual[name] == self.people.number(name, level) for level in self.question.levels]
+        )
 
     @cached_property
     def _groups(self) -> np.ndarray:

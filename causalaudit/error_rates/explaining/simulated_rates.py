@@ -15,11 +15,7 @@ from causalaudit.error_rates.explaining.terms import EVERYBODY, SHAPE
 from causalaudit.progress import parallel
 
 
-
-
-def simulated_rates(
-    question: RateQuestion, people: SimulatedPeople, progress: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def simulated_rates(question: RateQuestion, people: SimulatedPeople, progress: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return N(xd, xi | x, y) and its version for everybody at each draw, from all people and from two halves of them.
 
     Raises
@@ -64,7 +60,9 @@ class _Pass:
 
     def _average(self, free: np.ndarray, held: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return the rates of all people, and of each half of them, along a first axis."""
-        free, held, weights = (array.reshape(*array.shape[:-1], self.people.HALVES, -1) for array in (free, held, weights))
+        free, held, weights = (
+            array.reshape(*array.shape[:-1], self.people.HALVES, -1) for array in (free, held, weights)
+        )
         sums = np.einsum("dabhn,dghn->hdabg", held, weights, optimize=True)
         shares = weights.sum(axis=-1).transpose(2, 0, 1)
         sums, shares = (np.concatenate([parts.sum(axis=0)[None], parts]) for parts in (sums, shares))

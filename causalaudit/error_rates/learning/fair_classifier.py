@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from causalaudit.error_rates.explaining.question import compared_levels, levels_in, protected_column
 from causalaudit.error_rates.explaining.terms import TERMS
+from causalaudit.error_rates.groups import read_groups
 from causalaudit.error_rates.learning.linear_terms import LinearTerms, check_bounds
 from causalaudit.error_rates.learning.logistic_rule import LogisticRule
 from causalaudit.error_rates.learning.posterior_terms import posterior_terms
@@ -281,9 +281,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         return training.observed_terms(move(covariates)), covariates
 
     def _compared(self, people: pd.DataFrame) -> tuple[str, tuple[Any, Any]]:
-        column = protected_column(self.protected, self.outcome, [*people.columns, self.outcome], "X")
-        levels = levels_in(people, column)
-        return column, compared_levels(self.protected, self.baseline, self.contrast, levels)
+        groups = read_groups(people, self.protected, self.outcome, self.baseline, self.contrast)
+        return groups.column, (groups.reference, groups.level)
 
     def _features(self, people: pd.DataFrame, labels: np.ndarray) -> list[str]:
         if self.features is None:
@@ -294,7 +293,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             if self.graph is None:
                 raise DataError('features="explainable" needs a graph.')
             data = people.assign(**{self.outcome: labels})
-            column = protected_column(self.protected, self.outcome, data.columns, "X")
+            column = self._compared(people)[0]
             candidates = [name for name in people.columns if name in self.graph]
             return select_explainable_features(data, self.graph, column, self.outcome, candidates, seed=self.seed)
         for name in self.features:

@@ -1,7 +1,7 @@
 """Terms of a rule by the counterfactuals of a posterior: in the people of the data, or of a finite SCM itself."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -9,21 +9,27 @@ import pandas as pd
 from causalaudit.counterfactuals import population
 from causalaudit.error_rates.explaining.classifier import Rate
 from causalaudit.error_rates.explaining.enumerated_rates import enumerated_rates
-from causalaudit.error_rates.explaining.question import RateQuestion, protected_column
+from causalaudit.error_rates.explaining.question import RateQuestion
 from causalaudit.error_rates.learning.linear_terms import GIVEN, MADE_BY, READ, LinearTerms
 from causalaudit.error_rates.learning.training import Training
-from causalaudit.inference import Posterior
+from causalaudit.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    from causalaudit.inference import Posterior
 
 
-def posterior_terms(training: Training, posterior: Posterior, population: str, draws: int, seed: int) -> LinearTerms:
+def posterior_terms(training: Training, posterior: "Posterior", population: str, draws: int, seed: int) -> LinearTerms:
     """Return the terms by a posterior, as means over its draws; its program must hold X and Y."""
-    protected_column(training.protected, training.outcome, posterior.scm.columns, f"the SCM {posterior.scm.name!r}")
+    scm = posterior.scm
+    for role, name in (("protected column", training.protected), ("outcome", training.outcome)):
+        if name not in scm.columns:
+            raise DataError(f"The {role} {name!r} is not in the SCM {scm.name!r}: {nearest(name, scm.columns)}")
     if population == "exact":
         return _enumerated(training, posterior, draws)
     return training.observed_terms(training.moved_by_posterior(posterior, draws, seed))
 
 
-def _enumerated(training: Training, posterior: Posterior, draws: int) -> LinearTerms:
+def _enumerated(training: Training, posterior: "Posterior", draws: int) -> LinearTerms:
     """Return exact coefficients: rates are linear in the rule, so each is the rate of the rule for one cell alone."""
     seen: list[pd.DataFrame] = []
     people = population(posterior, kind="enumerated", draws=min(draws, len(posterior.draw_numbers())))
