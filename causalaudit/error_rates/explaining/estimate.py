@@ -145,7 +145,7 @@ def estimate_error_rates(
     )  # fmt: skip
     question.refuse_few(data)
     declared = check_declared(data, discrete)
-    covariates = find_explaining_set(graph, question.rate.features, question.protected, outcome)
+    covariates = find_explaining_set(graph, question.rate.features, question.protected, outcome=outcome)
     sample = Sample.of(question, data, sorted(covariates or ()), declared)
     settings = {
         **question.settings,
@@ -183,7 +183,7 @@ def _check_options(method: str, interval: str, propensity: str, trim: float) -> 
 
 
 def _warn_of_open_path(graph: "nx.DiGraph[Any]", question: RateQuestion) -> None:
-    path = open_path(graph, question.rate.features, question.protected, question.outcome)
+    path = open_path(graph, question.rate.features, question.protected, outcome=question.outcome)
     warnings.warn(
         f"No covariates explain a classifier of {', '.join(question.rate.features)} in this diagram: a path stays "
         f"open, {path}. Indirect and spurious terms are not identified; the total and the direct terms relative to "

@@ -36,7 +36,7 @@ def people():
 
 
 def explainable(features):
-    return ca.find_explaining_set(GRAPH, features, "X", "Y") is not None
+    return ca.find_explaining_set(GRAPH, features, "X", outcome="Y") is not None
 
 
 @pytest.mark.parametrize("scoring", ["neg_log_loss", "accuracy"])
