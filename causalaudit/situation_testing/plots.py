@@ -55,7 +55,7 @@ def plot_cases(
         colour = _COLOURS[place % len(_COLOURS)]
         for column, style in (("discriminated", "-o"), ("significant", "--s")):
             rows = _against_k(result.table, column, value)
-            label = f"{name}, significant" if column == "significant" else name or "all"
+            label = f"{name}, {'significant' if column == 'significant' else _kind(result)}"
             ax.plot(
                 rows.index, rows, style, color=colour, label=label.removeprefix(", "), markersize=3.5, linewidth=1.2
             )
@@ -68,6 +68,11 @@ def plot_cases(
     ax.set(xlabel="k", ylabel=labels[value], ylim=(0, None))
     ax.legend(frameon=False, fontsize="small")
     return ax
+
+
+def _kind(result: "AuditResult") -> str:
+    """Say at which centres of the test groups cases are counted."""
+    return "all" if getattr(result, "counterfactuals", None) is None else "at the point counterfactual"
 
 
 def _against_k(table: pd.DataFrame, column: str, value: str) -> "pd.Series[Any]":
@@ -117,6 +122,7 @@ def plot_groups(
         handles |= {f"{side} group": group if shown else cross, _centre_name(result, side): cross}
     if levels is not None:
         ax.set_yticks(range(len(levels)), [str(level) for level in levels])
+        ax.set_ylim(-0.5, len(levels) - 0.5)
     ax.set_xticks(range(len(shown)), [str(label) for label in complainants])
     ax.set(xlabel="complainant", ylabel=feature)
     ax.legend(
