@@ -11,7 +11,7 @@ from pyro.poutine.util import site_is_subsample
 
 from causalaudit.errors import DataError
 from causalaudit.inference.density.latent_states import LatentStates, continuous_latents
-from causalaudit.inference.density.log_density import DensityParts, ProgramDensity
+from causalaudit.inference.density.log_density import Accuracy, DensityParts, ProgramDensity
 from causalaudit.inference.density.unconstrained import Unconstrain, UnconstrainedParameters, unconstraining
 from causalaudit.randomness import seeded
 from causalaudit.scm import SCM
@@ -122,7 +122,9 @@ class JointDensity(ProgramDensity):
             one = [{name: value[draw] for name, value in tensors.items()} for draw in range(draws)]
             return np.stack([self._unconstrained(draw) for draw in one])
 
-    def likelihood_by_row(self, values: Mapping[str, np.ndarray], draws: int, progress: bool = False) -> np.ndarray:
+    def likelihood_by_row(
+        self, values: Mapping[str, np.ndarray], draws: int, progress: bool = False, accuracy: Accuracy = "precise"
+    ) -> np.ndarray:
         """Return log p(latents, data | parameters) of all people together (one column) for many draws (rows)."""
         return self.over(self.unconstrain(values), progress).likelihood[:, None]
 

@@ -183,16 +183,17 @@ class ProgramDensity(ABC):
         """Return the vectors (rows) of draws of all parameters, and of the latents that are drawn with them."""
 
     @abstractmethod
-    def likelihood_by_row(self, values: Mapping[str, np.ndarray], draws: int, progress: bool = False) -> np.ndarray:
+    def likelihood_by_row(
+        self, values: Mapping[str, np.ndarray], draws: int, progress: bool = False, accuracy: Accuracy = "precise"
+    ) -> np.ndarray:
         """Return the log-likelihood of each distinct row (columns) for many draws (rows) of what vectors stand for.
 
         Where latents are drawn together with the parameters, people have no likelihood of their own, and the only
         column is that of all.
         """
 
-    @property
-    def likelihood_error(self) -> float:
-        """The greatest error of `likelihood_by_row` beyond rounding: that of a numerical integral."""
+    def likelihood_error(self, accuracy: Accuracy) -> float:
+        """Return the greatest error of `likelihood_by_row` beyond rounding: that of a numerical integral."""
         return 0.0
 
     @abstractmethod
@@ -245,7 +246,7 @@ class ProgramDensity(ABC):
             point = torch.tensor(vector, requires_grad=True)
             height = self.total(point)
             (slope,) = torch.autograd.grad(height, point)
-        return float(height), np.asarray(slope.numpy())
+        return height.item(), np.asarray(slope.numpy())
 
     def constrain(self, vectors: np.ndarray) -> dict[str, np.ndarray]:
         """Return the values that vectors (rows) stand for, by name, draws along the first axis."""

@@ -16,7 +16,7 @@ from causalaudit.scm.handlers import Intervene, Tensors, run
 from causalaudit.scm.score import Score
 
 # The greatest changes, when the nodes are doubled, of a person's log-likelihood and of the sum.
-PERSON_TOLERANCE = 1e-6
+_PERSON_TOLERANCE = 1e-6
 _TOTAL_TOLERANCE: dict[Accuracy, float] = {"rough": 0.3, "good": 1e-2, "precise": 1e-2}
 
 
@@ -103,9 +103,12 @@ class Marginal:
         """
         if self.integrand is None:
             return self
+        return self._with(Quadrature.placed(self.integrand, parameters, self.tolerance(accuracy)))
+
+    def tolerance(self, accuracy: Accuracy) -> float:
+        """Return the change of a person's log-likelihood, when nodes are doubled, up to which there are enough."""
         each = _TOTAL_TOLERANCE[accuracy] / len(self.rows.inverse)
-        tolerance = min(PERSON_TOLERANCE, each) if accuracy == "precise" else each
-        return self._with(Quadrature.placed(self.integrand, parameters, tolerance))
+        return min(_PERSON_TOLERANCE, each) if accuracy == "precise" else each
 
     def moved_to(self, parameters: Messenger) -> "Marginal":
         """Move the nodes along to parameters a step away."""

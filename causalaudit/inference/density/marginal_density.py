@@ -10,7 +10,7 @@ import torch
 
 from causalaudit.errors import DataError
 from causalaudit.inference.density.log_density import Accuracy, DensityParts, ProgramDensity
-from causalaudit.inference.density.marginal import PERSON_TOLERANCE, Marginal
+from causalaudit.inference.density.marginal import Marginal
 from causalaudit.inference.density.mirror_images import loadings_of_some_child
 from causalaudit.inference.density.unconstrained import Unconstrain, UnconstrainedParameters
 from causalaudit.randomness import generator
@@ -129,15 +129,18 @@ class MarginalDensity(ProgramDensity):
 
     # People
 
-    def likelihood_by_row(self, values: Mapping[str, np.ndarray], draws: int, progress: bool = False) -> np.ndarray:
+    def likelihood_by_row(
+        self, values: Mapping[str, np.ndarray], draws: int, progress: bool = False, accuracy: Accuracy = "precise"
+    ) -> np.ndarray:
         """Return the log-likelihood of each distinct row (columns) for many draws of the parameters (rows).
 
-        It is precise: with nodes placed at the mean of the draws, twice as many as move nobody by more than 10^-6.
+        The nodes of a continuous latent are placed at the mean of the draws. There are twice as many as are needed to
+        move nobody by more than 10^-6, if it is to be precise, when they are doubled.
         """
         theta = {name: torch.from_numpy(np.array(values[name], dtype=float)) for name in self.scm.parameters}
         with numerics(), torch.no_grad():
             mean = Intervene({name: value.mean(0) for name, value in theta.items()})
-            marginal = self.marginal.placed_at(mean, "precise")
+            marginal = self.marginal.placed_at(mean, accuracy)
             for draw in np.unique(np.linspace(0, draws - 1, _CHECKED).astype(int)):
                 marginal = marginal.refined(Intervene({name: value[draw] for name, value in theta.items()}))
 
@@ -146,10 +149,9 @@ class MarginalDensity(ProgramDensity):
 
         return self._with(marginal)._in_chunks(one_draw, theta, draws, progress)["likelihood"]
 
-    @property
-    def likelihood_error(self) -> float:
-        """The greatest error of `likelihood_by_row` beyond rounding: that of a numerical integral."""
-        return PERSON_TOLERANCE if self.integrates else 0.0
+    def likelihood_error(self, accuracy: Accuracy) -> float:
+        """Return the greatest error of `likelihood_by_row` beyond rounding: that of a numerical integral."""
+        return self.marginal.tolerance(accuracy) if self.integrates else 0.0
 
     def refuse_impossible(self, values: Mapping[str, np.ndarray], index: "pd.Index[Any]") -> None:
         """Refuse people whom the program cannot give at the first of the draws."""

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from causalaudit.errors import SavedFileError
-from causalaudit.inference.density.log_density import ProgramDensity
+from causalaudit.errors import InferenceError, SavedFileError
+from causalaudit.inference.density.log_density import Accuracy, ProgramDensity
 from causalaudit.scm import SCM
 from causalaudit.storage import Artefact, pack, read_artefact, unpack, write_artefact
 
@@ -64,8 +64,9 @@ class SavedPosterior:
         What is compared was computed in the same way when the file was written: the same equations give the same
         numbers, to rounding and, for each person, to the accuracy of the integral over a latent.
         """
-        now = check_numbers(density, self.idata)
-        error = _ROUNDING + _MARGIN * density.likelihood_error
+        accuracy = self._check["accuracy"]
+        now = check_numbers(density, self.idata, accuracy)
+        error = _ROUNDING + _MARGIN * density.likelihood_error(accuracy)
         same = _close(now["likelihood"], self._check["likelihood"], _ROUNDING, error) and all(
             _close(value, self._check["prior"][name], _PRIOR_ROUNDING, _PRIOR_ROUNDING)
             for name, value in now["prior"].items()
@@ -82,17 +83,22 @@ def write_posterior(
 ) -> None:
     """Write a posterior to a file, with the densities of two draws by which its program is known again."""
     groups = {name: idata[name] for name in _GROUPS if name in idata.groups()}
-    content, arrays = pack({"data": data, "groups": groups, "check": check_numbers(density, idata)})
+    try:
+        check = check_numbers(density, idata, "precise")
+    except InferenceError:  # a latent that can be integrated out as accurately as the fit needed it, but not better
+        check = check_numbers(density, idata, "good")
+    content, arrays = pack({"data": data, "groups": groups, "check": check})
     header = {"settings": dict(settings), "program": _structure(density.scm), "content": content}
     write_artefact(path, KIND, header, {"arrays": arrays})
 
 
-def check_numbers(density: ProgramDensity, idata: az.InferenceData) -> dict[str, Any]:
+def check_numbers(density: ProgramDensity, idata: az.InferenceData, accuracy: Accuracy) -> dict[str, Any]:
     """Compute the likelihood of each distinct row, and the priors, of the first and the last draw."""
     groups = {"posterior": density.scm.parameters, "latents": tuple(idata["latents"]) if _has(idata, "latents") else ()}
     values = {str(name): _ends(idata[group][name]) for group, names in groups.items() for name in names}
     prior = density.over(density.unconstrain(values)).prior
-    return {"likelihood": density.likelihood_by_row(values, 2), "prior": prior}
+    likelihood = density.likelihood_by_row(values, 2, accuracy=accuracy)
+    return {"accuracy": accuracy, "likelihood": likelihood, "prior": prior}
 
 
 def _has(idata: az.InferenceData, group: str) -> bool:
