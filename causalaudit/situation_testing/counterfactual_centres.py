@@ -121,7 +121,7 @@ class CounterfactualCentres:
         """Return what the program models, by draw and complainant."""
         if np.array_equal(self.columns, np.arange(len(self.factual))):
             return self.dataset
-        return self.dataset.isel(individual=self.columns)
+        return self.dataset.isel(individual=self.columns, missing_dims="ignore")
 
     def _raw(self, feature: ComparedFeature, columns: np.ndarray) -> np.ndarray:
         """Return a feature, draws × people; one that the program does not model keeps its factual values."""
