@@ -124,6 +124,7 @@ def plot_groups(
         handles |= {f"{side} group": group, _centre_name(result, side): cross}
     if levels is not None:
         ax.set_yticks(range(len(levels)), [str(level) for level in levels])
+        ax.set_ylim(-0.5, len(levels) - 0.5)
     ax.set_xticks(range(len(shown)), [str(label) for label in complainants])
     ax.set(xlabel="complainant", ylabel=str(feature))
     ax.legend(
