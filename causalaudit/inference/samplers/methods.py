@@ -48,7 +48,7 @@ def register_method(name: str, sampler: Sampler, several_latents: bool = True) -
     >>> def prior_only(density, request):
     ...     vectors = density.prior_vectors(request.total, request.seed)
     ...     return vectors.reshape(request.chains, request.draws, density.size)
-    >>> register_method("prior", prior_only)
+    >>> register_method("draws of the prior", prior_only)
     """
     if name in METHODS:
         raise InferenceError(f"There is a method {name!r} already: give the sampler another name.")
