@@ -172,7 +172,7 @@ def test_levels_labels_and_indexes_are_the_users():
     labels = people["Y"].map({0: "no", 1: "yes"}).to_numpy()
     numbers = ca.FairClassifier(EXPLAINABLE_GRAPH, "X", "Y", *[0.01] * 3).fit(people[FEATURES], people["Y"])
     named = ca.FairClassifier(EXPLAINABLE_GRAPH, "X", "Y", *[0.01] * 3, y="no").fit(words, labels)
-    swapped = ca.FairClassifier(EXPLAINABLE_GRAPH, {"X": ("black", "white")}, "Y", eps_total=1).fit(words, labels)
+    swapped = ca.FairClassifier(EXPLAINABLE_GRAPH, {"X": ("white", "black")}, "Y", eps_total=1).fit(words, labels)
     forward = ca.FairClassifier(EXPLAINABLE_GRAPH, "X", "Y", eps_total=1, baseline="white").fit(words, labels)
     assert named.accuracy_ == pytest.approx(numbers.accuracy_, abs=1e-9)
     assert named.terms_.to_dict() == pytest.approx(numbers.terms_.to_dict(), abs=1e-9)
@@ -403,7 +403,7 @@ def test_an_accuracy_that_nobody_reaches(method):
         ({"C": 0}, "C is 0"),
         ({"features": ["X", "Q"]}, "X has no column 'Q', a feature"),
         ({"features": "X"}, "must be a list of columns"),
-        ({"eps_total": 0.1, "protected": "Race"}, "protected attribute 'Race' is not in X"),
+        ({"eps_total": 0.1, "protected": "Race"}, "protected column 'Race' is not in data"),
         ({"eps_total": 0.1, "baseline": 7}, "The baseline is 7"),
         ({"eps_total": 0.1, "contrast": 0, "baseline": 0}, "baseline and contrast are both 0"),
         ({"eps_total": 0.1, "y": 5}, "y is 5, but the labels are 0, 1"),
