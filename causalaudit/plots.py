@@ -5,8 +5,8 @@ from causalaudit.bias_scan.power_plots import plot_power
 from causalaudit.counterfactuals.plots import plot_effects, plot_worlds
 from causalaudit.error_rates.explaining.plots import plot_conditional_diagram, plot_contributions
 from causalaudit.error_rates.learning.plots_learning import plot_frontier
-from causalaudit.inference.plots import plot_predictive
-from causalaudit.recourse.plots import plot_effectiveness_cost, plot_rank_agreement, plot_top_subgroups
+from causalaudit.inference.posterior.plots import plot_predictive
+from causalaudit.recourse.result.plots import plot_effectiveness_cost, plot_rank_agreement, plot_top_subgroups
 from causalaudit.scm.plots import plot_diagram
 from causalaudit.situation_testing.plots import plot_cases, plot_distributions, plot_forest, plot_groups
 
