@@ -13,12 +13,12 @@ from scipy.optimize import minimize_scalar
 from sklearn.linear_model import LogisticRegression
 
 import causalaudit as ca
-from causalaudit.bias_scan.ascent import Ascent
-from causalaudit.bias_scan.expectations import EstimatorModels, LogisticModels
-from causalaudit.bias_scan.lattice import Lattice
-from causalaudit.bias_scan.logistic import fit_logistic
-from causalaudit.bias_scan.scores import Evidence, maximise
-from causalaudit.bias_scan.search import Search
+from causalaudit.bias_scan.evidence.ascent import Ascent
+from causalaudit.bias_scan.evidence.expectations import EstimatorModels, LogisticModels
+from causalaudit.bias_scan.evidence.lattice import Lattice
+from causalaudit.bias_scan.evidence.logistic import fit_logistic
+from causalaudit.bias_scan.evidence.scores import Evidence, maximise
+from causalaudit.bias_scan.evidence.search import SubgroupSearch
 
 
 def definition(event, expected, gaussian, positive):
@@ -82,7 +82,7 @@ def test_the_optimum_is_that_of_the_definition(scan, direction, penalty):
 def test_ascent_finds_what_exhaustion_finds(scan):
     people = biased(600, seed=1, sizes=(2, 3, 3, 2))
     _, strata, evidence, _ = evidence_of(people, features=["x1", "x2", "x3", "x4"], **SCANS[scan])
-    search = Search.plan(strata.cells, (2, 3, 3, 2), 0.3, 100, 0)
+    search = SubgroupSearch.plan(strata.cells, (2, 3, 3, 2), 0.3, 100, 0)
     assert search.exhaustive
     everything = search.best(evidence)
     climbed = dataclasses.replace(search, exhaustive=False).best(evidence)

@@ -8,21 +8,17 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from causalaudit.bias_scan.logistic import fit_logistic, one_sided
-from causalaudit.bias_scan.strata import Strata
+from causalaudit.bias_scan.evidence.logistic import fit_logistic, one_sided
+from causalaudit.bias_scan.question.events import SMALLEST, log_odds
+from causalaudit.bias_scan.question.strata import Strata
+from causalaudit.storage import storable
 
-# Probabilities are kept this far from 0 and 1 where log-odds or weights are taken of them.
-SMALLEST = 1e-6
-
-
-def log_odds(chance: np.ndarray) -> np.ndarray:
-    """Return log-odds of probabilities, which are kept a millionth away from 0 and 1."""
-    inner = np.clip(chance, SMALLEST, 1 - SMALLEST)
-    return np.log(inner) - np.log1p(-inner)
+_DEFAULT = "logistic regression, L2 with C = 1"
 
 
-@dataclass(frozen=True)
-class Expected:
+@storable
+@dataclass(frozen=True, eq=False)
+class FittedExpectations:
     """What the two models say, for each of one or more tables of statuses.
 
     Attributes
@@ -40,7 +36,7 @@ class Expected:
     separated: str = ""
 
 
-class Draws(Protocol):
+class ExpectationDraws(Protocol):
     """Posterior draws of expectations, computed for some draws and strata at a time."""
 
     @property
@@ -54,10 +50,14 @@ class Draws(Protocol):
         """Return the expected mean event of some of the kept strata: draws × strata."""
 
 
-class Models(Protocol):
+class ExpectationModels(Protocol):
     """The propensity model and the outcome model."""
 
-    def expect(self, strata: Strata, protected: np.ndarray) -> Expected:
+    @property
+    def names(self) -> tuple[str, str]:
+        """What they are, for the settings of a result."""
+
+    def expect(self, strata: Strata, protected: np.ndarray) -> FittedExpectations:
         """Fit both models, given how many people of each record are protected (tables × records)."""
 
     def status(self, strata: Strata, protected: np.ndarray) -> np.ndarray:
@@ -71,7 +71,11 @@ class LogisticModels:
     standardised on the people it is fitted to, and the conditioning variable as it is.
     """
 
-    def expect(self, strata: Strata, protected: np.ndarray) -> Expected:
+    @property
+    def names(self) -> tuple[str, str]:
+        return _DEFAULT, _DEFAULT
+
+    def expect(self, strata: Strata, protected: np.ndarray) -> FittedExpectations:
         ours, everyone = strata.by_covariates(protected), strata.by_covariates(strata.count)
         propensity = _predict(strata.design, fit_logistic(strata.design, ours, np.broadcast_to(everyone, ours.shape)))
         others = strata.count - protected
@@ -82,7 +86,7 @@ class LogisticModels:
             rows, events * odds, size * odds, _variances(rows, size, strata.condition is not None)
         )
         bad = "the outcome model" if len(size) == 1 and one_sided(events, size) else ""
-        return Expected(propensity, np.clip(_predict(rows, coefficients), SMALLEST, 1 - SMALLEST), bad)
+        return FittedExpectations(propensity, np.clip(_predict(rows, coefficients), SMALLEST, 1 - SMALLEST), bad)
 
     def status(self, strata: Strata, protected: np.ndarray) -> np.ndarray:
         rows = strata.design[strata.covariates_of]
@@ -114,7 +118,7 @@ def _variances(rows: np.ndarray, size: np.ndarray, condition: bool) -> np.ndarra
     return variance
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EstimatorModels:
     """Any pair of scikit-learn classifiers; where one is None, the default.
 
@@ -126,12 +130,19 @@ class EstimatorModels:
     propensity: Any = None
     outcome: Any = None
 
-    def expect(self, strata: Strata, protected: np.ndarray) -> Expected:
+    @property
+    def names(self) -> tuple[str, str]:
+        propensity, outcome = (
+            _DEFAULT if model is None else type(model).__name__ for model in (self.propensity, self.outcome)
+        )
+        return propensity, outcome
+
+    def expect(self, strata: Strata, protected: np.ndarray) -> FittedExpectations:
         parts = [self._expect(strata, one) for one in protected]
         propensity, chance = (np.stack([getattr(part, name) for part in parts]) for name in ("propensity", "chance"))
-        return Expected(propensity, chance, parts[0].separated)
+        return FittedExpectations(propensity, chance, parts[0].separated)
 
-    def _expect(self, strata: Strata, protected: np.ndarray) -> Expected:
+    def _expect(self, strata: Strata, protected: np.ndarray) -> FittedExpectations:
         status, record = _people(strata, protected)
         covariates = strata.covariates_of[strata.stratum_of[record]]
         chance = _fit(self.propensity, strata.design[covariates], status, None, strata.design)
@@ -147,7 +158,7 @@ class EstimatorModels:
             if ((values < SMALLEST) | (values > 1 - SMALLEST)).any()
         ]
         chance, expected = (np.clip(values, SMALLEST, 1 - SMALLEST) for values in (chance, expected))
-        return Expected(chance, expected, " and ".join(said))
+        return FittedExpectations(chance, expected, " and ".join(said))
 
     def status(self, strata: Strata, protected: np.ndarray) -> np.ndarray:
         status, record = _people(strata, protected)
@@ -155,7 +166,7 @@ class EstimatorModels:
         return _fit(self.propensity, rows[strata.stratum_of[record]], status, None, rows)[strata.stratum_of]
 
 
-def choose_models(propensity: Any, outcome: Any) -> Models:
+def choose_models(propensity: Any, outcome: Any) -> ExpectationModels:
     """Return the default models, or those that are given."""
     return LogisticModels() if propensity is None and outcome is None else EstimatorModels(propensity, outcome)
 

@@ -1,4 +1,4 @@
-"""A Bayesian outcome model, and how stable the best subgroup is over its draws."""
+"""Draws of expectations from a Bayesian outcome model."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,17 +10,15 @@ import pyro.distributions as dist
 import torch
 from scipy.special import expit
 
-from causalaudit.bias_scan.expectations import SMALLEST, Draws, log_odds, standardise
-from causalaudit.bias_scan.question import Question
-from causalaudit.bias_scan.search import Search
-from causalaudit.bias_scan.strata import Strata
+from causalaudit.bias_scan.evidence.expectations import standardise
+from causalaudit.bias_scan.question.events import SMALLEST, log_odds
+from causalaudit.bias_scan.question.scan_question import ScanQuestion
+from causalaudit.bias_scan.question.strata import Strata
 from causalaudit.inference import fit
-from causalaudit.progress import watched
 from causalaudit.scm import SCM
+from causalaudit.storage import storable
 
 _CHAINS = 4
-_TABLES = 50  # draws scanned in one pass, at most
-_NUMBERS = 4_000_000  # draws × strata in one pass
 _GRID, _MASS = np.polynomial.hermite_e.hermegauss(15)
 
 
@@ -53,7 +51,8 @@ def outcome_model(columns: int, gaussian: bool) -> SCM:
     return SCM(program, name="outcome model")
 
 
-@dataclass(frozen=True)
+@storable
+@dataclass(frozen=True, eq=False)
 class RegressionDraws:
     """Draws of the coefficients of the outcome model, and the rows of the kept strata.
 
@@ -92,7 +91,7 @@ class RegressionDraws:
         return self.base[draws, None] + self.effects[draws] @ rows.T
 
 
-def draw_expectations(question: Question, strata: Strata, draws: int, seed: int, progress: bool) -> RegressionDraws:
+def draw_expectations(question: ScanQuestion, strata: Strata, draws: int, seed: int, progress: bool) -> RegressionDraws:
     """Draw from the posterior of the outcome model, fitted to those who are not protected."""
     gaussian = question.criterion.gaussian
     others = np.flatnonzero(~question.protected & question.inside)
@@ -106,36 +105,3 @@ def draw_expectations(question: Question, strata: Strata, draws: int, seed: int,
     posterior = fit(scm, table, draws=each, chains=_CHAINS, seed=seed, progress=progress)
     values = posterior.parameters(draws)
     return RegressionDraws(values["base"], values["effects"], values.get("spread"), rows)
-
-
-def inclusion(question: Question, strata: Strata, search: Search, draws: Draws, progress: bool) -> pd.DataFrame:
-    """Return how often the best subgroup of a draw holds each value.
-
-    Parameters
-    ----------
-    question, strata, search
-        The people who are searched, and how.
-    draws
-        Expectations.
-
-    Returns
-    -------
-    pandas.DataFrame
-        `feature, value, share`; a draw without a positive score holds no value.
-    """
-    step = int(np.clip(_NUMBERS // len(strata.kept), 1, _TABLES))
-    firsts = range(0, draws.number, step)
-    parts = (_holdings(question, strata, search, draws, slice(first, first + step)) for first in firsts)
-    share = sum(watched(parts, len(firsts), "scanning posterior draws", progress)) / draws.number
-    pairs = [(feature.name, value) for feature in question.features for value in feature.values]
-    return pd.DataFrame(pairs, columns=["feature", "value"]).assign(share=share)
-
-
-def _holdings(question: Question, strata: Strata, search: Search, draws: Draws, part: slice) -> np.ndarray:
-    """Count the draws of a part whose best subgroup holds each value."""
-    chance = draws.scan(part)
-    protected = strata.protected_counts(question.protected)
-    tables = np.broadcast_to(protected, (len(chance), len(protected)))
-    held, scores = search.best_of_each(question.evidence(strata, tables, chance), first=1 + part.start)
-    count: np.ndarray = (held & (scores > 0)[:, None]).sum(axis=0)
-    return count
