@@ -79,8 +79,8 @@ def coverage(effect, split, sizes=(2, 3), penalty=0.2):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = ca.scan_bias(
-                people, PROTECTED, "y", recommendation="flagged", features=features, penalty=penalty, posterior_draws=200,
-                split=split, seed=number, progress=False,
+                people, PROTECTED, "y", recommendation="flagged", features=features, penalty=penalty,
+                posterior_draws=200, split=split, seed=number, progress=False,
             )  # fmt: skip
         if result.subgroup is not None:
             found.append(covers(result.table.iloc[0], truth.of(result.subgroup)))

@@ -11,7 +11,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 import causalaudit as ca
-from causalaudit.bias_scan.evidence.regression_draws import draw_expectations
+from causalaudit.bias_scan.evidence.expected_people import draw_expectations
 from causalaudit.bias_scan.question.scan_question import read_question
 
 FEATURES = ["x1", "x2"]
@@ -27,7 +27,7 @@ def test_the_posterior_surrounds_the_penalised_fit():
     people = fair(3000, seed=0)
     question = asked(people, recommendation="flagged")
     strata = question.strata()
-    mean = draw_expectations(question, strata, 800, 0, progress=False).scan(slice(None))
+    mean = draw_expectations(question, strata, 800, 0, progress=False).chance(slice(None))
     rest = people[people.group != "b"]
     dummies = pd.get_dummies(rest[FEATURES], drop_first=True).astype(float)
     scaled = (dummies - dummies.mean()) / dummies.std(ddof=0)
@@ -45,7 +45,7 @@ def test_expected_probabilities_are_means_of_probabilities():
     question = asked(people, prediction="p")
     strata = question.strata()
     drawn = draw_expectations(question, strata, 200, 0, progress=False)
-    scan, mean = drawn.scan(slice(None)), drawn.mean(slice(None), np.arange(len(strata.kept)))
+    scan, mean = drawn.chance(slice(None)), drawn.mean(slice(None), np.arange(len(strata.kept)))
     rest = people[people.group != "b"]
     for code, letter in enumerate("ab"):
         for y in (0, 1):

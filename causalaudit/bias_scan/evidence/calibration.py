@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pandas as pd
 
+from causalaudit.adjustment import odds as odds_of
 from causalaudit.bias_scan.evidence.expectations import FittedExpectations
 from causalaudit.bias_scan.evidence.expected_people import ExpectedPeople
-from causalaudit.bias_scan.question.events import log_odds
 from causalaudit.bias_scan.question.scan_question import ScanQuestion
 from causalaudit.bias_scan.question.strata import Strata
 from causalaudit.errors import CausalAuditWarning
@@ -54,7 +54,7 @@ def calibration_curves(strata: Strata, fitted: FittedExpectations, protected: np
     ours, everyone = strata.by_covariates(protected), strata.by_covariates(strata.count)
     others = strata.count - protected
     size, events = strata.by_stratum(others), strata.by_stratum(others * strata.event)
-    odds = np.exp(log_odds(fitted.propensity[0]))[strata.covariates_of[strata.kept]]
+    odds = odds_of(fitted.propensity[0])[strata.covariates_of[strata.kept]]
     parts = {
         "propensity": _curve(fitted.propensity[0], ours, everyone, everyone),
         "outcome": _curve(fitted.chance[0], events * odds, size * odds, size * odds**2),
@@ -93,7 +93,7 @@ def _poor(curves: pd.DataFrame) -> list[str]:
 def _thin(question: ScanQuestion, strata: Strata, fitted: FittedExpectations) -> list[str]:
     protected = strata.protected_counts(question.protected)
     place = strata.covariates_of[strata.kept]
-    odds = np.exp(log_odds(fitted.propensity[0]))[place]
+    odds = odds_of(fitted.propensity[0])[place]
     ours, others = strata.by_stratum(protected), strata.by_stratum(strata.count - protected)
     effective = (others @ odds) ** 2 / max(others @ odds**2, 1e-300)
     share = ours[odds > _RARE * ours.sum() / others.sum()].sum() / ours.sum()

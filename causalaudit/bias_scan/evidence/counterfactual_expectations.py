@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from causalaudit.bias_scan.question.events import log_odds
+from causalaudit.adjustment import log_odds
 from causalaudit.bias_scan.question.scan_question import ScanQuestion
 from causalaudit.bias_scan.question.strata import Strata
 from causalaudit.counterfactuals import CounterfactualDraws
@@ -48,11 +48,11 @@ class MeanCounterfactuals:
         kept = np.unique(np.linspace(0, self.number - 1, min(draws, self.number)).round().astype(int))
         return MeanCounterfactuals(self.rates[kept], self.means[kept], self.group)
 
-    def scan(self, draws: slice) -> np.ndarray:
+    def chance(self, draws: slice) -> np.ndarray:
         return self.rates[draws][:, self.group]
 
-    def mean(self, draws: slice, strata: np.ndarray) -> np.ndarray:
-        return self.means[draws][:, self.group[strata]]
+    def mean(self, draws: slice, which: np.ndarray) -> np.ndarray:
+        return self.means[draws][:, self.group[which]]
 
 
 def check_worlds(worlds: CounterfactualDraws, groups: Groups, numbers: dict[str, Any]) -> None:

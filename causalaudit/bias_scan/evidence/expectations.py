@@ -4,12 +4,17 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import expit
-from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 
-from causalaudit.bias_scan.evidence.logistic import fit_logistic, one_sided
-from causalaudit.bias_scan.question.events import SMALLEST, log_odds
+from causalaudit.adjustment import (
+    SMALLEST,
+    fit_estimator,
+    fit_logistic,
+    odds,
+    one_sided,
+    predict_logistic,
+    standardise,
+    standardising_penalty,
+)
 from causalaudit.bias_scan.question.strata import Strata
 from causalaudit.storage import storable
 
@@ -43,10 +48,10 @@ class ExpectationDraws(Protocol):
     def number(self) -> int:
         """How many draws there are."""
 
-    def scan(self, draws: slice) -> np.ndarray:
+    def chance(self, draws: slice) -> np.ndarray:
         """Return what the scan compares with: draws × kept strata."""
 
-    def mean(self, draws: slice, strata: np.ndarray) -> np.ndarray:
+    def mean(self, draws: slice, which: np.ndarray) -> np.ndarray:
         """Return the expected mean event of some of the kept strata: draws × strata."""
 
 
@@ -77,16 +82,20 @@ class LogisticModels:
 
     def expect(self, strata: Strata, protected: np.ndarray) -> FittedExpectations:
         ours, everyone = strata.by_covariates(protected), strata.by_covariates(strata.count)
-        propensity = _predict(strata.design, fit_logistic(strata.design, ours, np.broadcast_to(everyone, ours.shape)))
+        propensity = predict_logistic(
+            strata.design, fit_logistic(strata.design, ours, np.broadcast_to(everyone, ours.shape))
+        )
         others = strata.count - protected
         size, events = strata.by_stratum(others), strata.by_stratum(others * strata.event)
-        odds = np.exp(log_odds(propensity))[:, strata.covariates_of[strata.kept]]
+        weight = odds(propensity)[:, strata.covariates_of[strata.kept]]
         rows = strata.outcome_design
         coefficients = fit_logistic(
-            rows, events * odds, size * odds, _variances(rows, size, strata.condition is not None)
+            rows, events * weight, size * weight, standardising_penalty(rows, size, strata.condition is not None)
         )
         bad = "the outcome model" if len(size) == 1 and one_sided(events, size) else ""
-        return FittedExpectations(propensity, np.clip(_predict(rows, coefficients), SMALLEST, 1 - SMALLEST), bad)
+        return FittedExpectations(
+            propensity, np.clip(predict_logistic(rows, coefficients), SMALLEST, 1 - SMALLEST), bad
+        )
 
     def status(self, strata: Strata, protected: np.ndarray) -> np.ndarray:
         rows = strata.design[strata.covariates_of]
@@ -94,28 +103,12 @@ class LogisticModels:
             rows = np.column_stack([rows, _status_condition(strata)])
         runs = strata.stratum_of
         ours = np.bincount(runs, protected)
-        chance = _predict(rows, fit_logistic(rows, ours[None], np.bincount(runs, strata.count)[None]))[0]
+        chance = predict_logistic(rows, fit_logistic(rows, ours[None], np.bincount(runs, strata.count)[None]))[0]
         return chance[runs]
 
 
 def _status_condition(strata: Strata) -> np.ndarray:
     return strata.condition_value if strata.condition is None else strata.condition
-
-
-def _predict(rows: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    chance: np.ndarray = expit(coefficients[:, 1:] @ rows.T + coefficients[:, :1])
-    return chance
-
-
-def _variances(rows: np.ndarray, size: np.ndarray, condition: bool) -> np.ndarray:
-    """Return the penalty of each column that amounts to standardising it, the conditioning variable excepted."""
-    share = size / np.maximum(size.sum(axis=1, keepdims=True), 1)
-    mean = share @ rows
-    variance = np.maximum(share @ rows**2 - mean**2, 0)
-    variance = np.where(variance <= 1e-12 * (1 + mean**2), 1.0, variance)
-    if condition:
-        variance[:, -1] = 1.0
-    return variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,13 +138,13 @@ class EstimatorModels:
     def _expect(self, strata: Strata, protected: np.ndarray) -> FittedExpectations:
         status, record = _people(strata, protected)
         covariates = strata.covariates_of[strata.stratum_of[record]]
-        chance = _fit(self.propensity, strata.design[covariates], status, None, strata.design)
+        chance = fit_estimator(self.propensity, strata.design[covariates], status, None, strata.design)
         others = (status == 0) & np.isin(strata.stratum_of[record], strata.kept)
         place = np.searchsorted(strata.kept, strata.stratum_of[record[others]])
         rows = strata.outcome_design
         rows = standardise(rows, place, strata.condition is not None)
-        weight = np.exp(log_odds(chance))[covariates[others]]
-        expected = _fit(self.outcome, rows[place], strata.event[record[others]], weight, rows)
+        weight = odds(chance)[covariates[others]]
+        expected = fit_estimator(self.outcome, rows[place], strata.event[record[others]], weight, rows)
         said = [
             name
             for name, values in (("the propensity model", chance), ("the outcome model", expected))
@@ -163,7 +156,7 @@ class EstimatorModels:
     def status(self, strata: Strata, protected: np.ndarray) -> np.ndarray:
         status, record = _people(strata, protected)
         rows = np.column_stack([strata.design[strata.covariates_of], _status_condition(strata)])
-        return _fit(self.propensity, rows[strata.stratum_of[record]], status, None, rows)[strata.stratum_of]
+        return fit_estimator(self.propensity, rows[strata.stratum_of[record]], status, None, rows)[strata.stratum_of]
 
 
 def choose_models(propensity: Any, outcome: Any) -> ExpectationModels:
@@ -179,29 +172,3 @@ def _people(strata: Strata, protected: np.ndarray) -> tuple[np.ndarray, np.ndarr
     status = np.empty(len(record), dtype=int)
     status[order] = np.arange(len(record)) - first[record] < protected[record]
     return status, strata.record_of
-
-
-def standardise(rows: np.ndarray, place: np.ndarray, condition: bool) -> np.ndarray:
-    """Standardise the rows of strata on the people at some of them; a conditioning variable (last) stays as it is."""
-    share = np.bincount(place, minlength=len(rows)) / max(len(place), 1)
-    spread = np.sqrt(_variances(rows, share[None], condition))[0]
-    centre = share @ rows
-    if condition:
-        centre[-1] = 0.0
-    return (rows - centre) / spread
-
-
-def _fit(model: Any, rows: np.ndarray, event: np.ndarray, weight: np.ndarray | None, at: np.ndarray) -> np.ndarray:
-    """Fit a classifier to events, which may be probabilities, and return its probabilities at some rows."""
-    estimator = (
-        LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000) if model is None else clone(model)
-    )
-    if weight is not None and not np.isin(event, (0, 1)).all():
-        # Two records for each person: an event with weight wP, and none with weight w(1 − P).
-        rows, weight = np.concatenate([rows, rows]), np.concatenate([weight * event, weight * (1 - event)])
-        event = np.repeat([1, 0], len(event))
-        rows, weight, event = rows[weight > 0], weight[weight > 0], event[weight > 0]
-    if len(np.unique(event)) < 2:
-        return np.full(len(at), (event.sum() + 0.5) / (len(event) + 1))
-    estimator.fit(rows, event.astype(int), **({} if weight is None else {"sample_weight": weight}))
-    return np.asarray(estimator.predict_proba(at))[:, 1]

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from causalaudit.adjustment import RegressionDraws, draw_regression, standardise
 from causalaudit.bias_scan.evidence.counterfactual_expectations import average_counterfactuals
 from causalaudit.bias_scan.evidence.expectations import ExpectationDraws, ExpectationModels, FittedExpectations
-from causalaudit.bias_scan.evidence.regression_draws import draw_expectations
 from causalaudit.bias_scan.evidence.scores import Evidence, evidence_of
 from causalaudit.bias_scan.question.scan_question import ScanQuestion
 from causalaudit.bias_scan.question.strata import Strata
@@ -78,10 +78,21 @@ def expect_people(
     if worlds is not None:
         overall, each = average_counterfactuals(question, strata, worlds)
         everything, strata_of = slice(None), np.arange(len(strata.kept))
-        scan, mean = overall.scan(everything)[0], overall.mean(everything, strata_of)[0]
+        scan, mean = overall.chance(everything)[0], overall.mean(everything, strata_of)[0]
         used = each.thinned(numbers["draws"])
         return ExpectedPeople(question, strata, None, scan, mean, used if used.number > 1 else None)
     fitted = models.expect(strata, strata.protected_counts(question.protected)[None])
     chance, number = fitted.chance[0], numbers["posterior_draws"]
     drawn = draw_expectations(question, strata, number, numbers["seed"], progress) if number else None
     return ExpectedPeople(question, strata, fitted, chance, chance, drawn)
+
+
+def draw_expectations(question: ScanQuestion, strata: Strata, draws: int, seed: int, progress: bool) -> RegressionDraws:
+    """Draw expectations of the kept strata from a Bayesian outcome model, fitted to those who are not protected."""
+    others = np.flatnonzero(~question.protected & question.inside)
+    place = np.searchsorted(strata.kept, strata.stratum_of[strata.record_of[others]])
+    rows = standardise(strata.outcome_design, place, strata.condition is not None)
+    probabilities = question.criterion.gaussian
+    return draw_regression(
+        rows, place, question.event[others], probabilities=probabilities, draws=draws, seed=seed, progress=progress
+    )

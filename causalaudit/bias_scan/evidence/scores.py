@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from causalaudit.bias_scan.question.events import log_odds
+from causalaudit.adjustment import log_odds
 from causalaudit.bias_scan.question.scan_question import ScanQuestion
 from causalaudit.bias_scan.question.strata import Strata
 from causalaudit.progress import pieces

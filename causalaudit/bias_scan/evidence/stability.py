@@ -38,7 +38,7 @@ def inclusion(people: ExpectedPeople, search: SubgroupSearch, progress: bool) ->
 def _holdings(people: ExpectedPeople, search: SubgroupSearch, part: slice) -> np.ndarray:
     """Count the draws of a part whose best subgroup holds each value."""
     assert people.draws is not None
-    chance, protected = people.draws.scan(part), people.protected
+    chance, protected = people.draws.chance(part), people.protected
     tables = np.broadcast_to(protected, (len(chance), len(protected)))
     evidence = evidence_of(people.question, people.strata, tables, chance)
     held, scores = search.best_of_each(evidence, first=1 + part.start)

@@ -5,17 +5,9 @@ import warnings
 import numpy as np
 import pandas as pd
 
+from causalaudit.adjustment import SMALLEST
 from causalaudit.errors import CausalAuditWarning, DataError
 from causalaudit.people import pick_column
-
-# Probabilities are kept this far from 0 and 1 where log-odds or weights are taken of them.
-SMALLEST = 1e-6
-
-
-def log_odds(chance: np.ndarray) -> np.ndarray:
-    """Return log-odds of probabilities, which are kept a millionth away from 0 and 1."""
-    inner = np.clip(chance, SMALLEST, 1 - SMALLEST)
-    return np.log(inner) - np.log1p(-inner)
 
 
 def read_binary(data: pd.DataFrame, name: str, role: str) -> np.ndarray:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.adjustment import log_odds
 from causalaudit.bias_scan.question.criteria import Criterion, choose_criterion
-from causalaudit.bias_scan.question.events import log_odds, read_binary, read_probability
+from causalaudit.bias_scan.question.events import read_binary, read_probability
 from causalaudit.bias_scan.question.features import Bins, ScannedFeature, check_bins, read_feature
 from causalaudit.bias_scan.question.strata import Strata, count_people
 from causalaudit.errors import DataError
