@@ -56,7 +56,7 @@ def plot_disparity(results: "BiasScanResult | Mapping[str, BiasScanResult]", ax:
         mark_outside(ax, rows["disparity"], places, (rows["disparity"] < low) | (rows["disparity"] > high), _OURS)
     ax.set_yticks(places, rows["label"])
     ax.set(ylim=(len(rows) - 0.4, -0.6), xlabel="disparity: observed − expected")
-    if "credible_low" in rows:
+    if "credible_low" in rows and len(rows):
         ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0))
     if not len(rows):
         ax.text(0.5, 0.5, "no subgroup has a positive score", transform=ax.transAxes, ha="center", va="center")
