@@ -1,7 +1,7 @@
 """All plots under one name: functions that take axes or open a figure of their own, and return the axes."""
 
-from causalaudit.bias_scan.plots import plot_calibration, plot_disparity, plot_null
-from causalaudit.bias_scan.power_plots import plot_power
+from causalaudit.bias_scan.power.plots import plot_power
+from causalaudit.bias_scan.result.plots import plot_calibration, plot_disparity, plot_null
 from causalaudit.counterfactuals.plots import plot_effects, plot_worlds
 from causalaudit.error_rates.explaining.plots import plot_conditional_diagram, plot_contributions
 from causalaudit.error_rates.learning.plots_learning import plot_frontier
