@@ -16,7 +16,7 @@ from causalaudit.bias_scan.plots import plot_calibration, plot_disparity, plot_n
 from causalaudit.bias_scan.power_plots import plot_power
 from causalaudit.counterfactuals.plots import plot_effects, plot_worlds
 from causalaudit.error_rates.explaining.plots import plot_conditional_diagram, plot_contributions
-from causalaudit.error_rates.learning.plots_learning import plot_frontier
+from causalaudit.error_rates.learning.plots import plot_frontier
 from causalaudit.errors import DataError, nearest
 from causalaudit.figures import own_axes
 from causalaudit.inference import Posterior

@@ -19,7 +19,7 @@ class InfeasibleError(CausalAuditError):
         self.smallest = dict(smallest)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TableRule:
     """The probability of deciding 1, for each combination of feature values that occurs."""
 
@@ -35,7 +35,7 @@ class TableRule:
     decide = score
 
 
-def fit_table(
+def fit_table_rule(
     rows: pd.DataFrame,
     positive: np.ndarray,
     weights: np.ndarray,

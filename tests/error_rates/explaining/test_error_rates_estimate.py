@@ -9,8 +9,8 @@ import pytest
 from finite_programs import cells_of, classifier, draw_tables, measure, table_program
 
 import causalaudit as ca
-from causalaudit.error_rates.explaining.crossed_rates import estimator_of
 from causalaudit.error_rates.explaining.classifier import Rate
+from causalaudit.error_rates.explaining.crossed_rates import estimator_of
 from causalaudit.error_rates.explaining.question import Question
 from causalaudit.error_rates.explaining.sample import Sample
 from causalaudit.errors import CausalAuditWarning
