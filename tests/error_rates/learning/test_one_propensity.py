@@ -52,7 +52,7 @@ def test_numbers_are_cells_of_their_own_as_words_would_be():
 
 def test_what_is_declared_to_be_discrete_is():
     people = draw_people("continuous")
-    people["C"] = people["C"].round(1)  # some forty different numbers
+    people["C"] = (3 * people["C"]).round() / 3  # thirteen different numbers
     fair, found = both(people, discrete=["C"])
     assert fair.covariates_ == found.settings["covariates"] == {"C": "discrete (declared)"}
     assert found.settings["propensity"] == "saturated"
