@@ -170,7 +170,9 @@ def _centre_name(result: "SituationTestingResult", side: str) -> str:
     return "her counterfactual" if moved else "the complainant"
 
 
-def plot_distributions(result: "SituationTestingResult", feature: str, bins: int = 40, ax: Axes | None = None) -> Axes:
+def plot_distributions(
+    result: "SituationTestingResult", feature: str, bins: int = 40, *, ax: Axes | None = None
+) -> Axes:
     """Draw the distribution of a feature among the complainants, factual and counterfactual.
 
     The counterfactual one is the average over draws. (Figure 2 of Alvarez and Ruggieri 2025.)
