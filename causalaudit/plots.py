@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from causalaudit.bias_scan.plots import plot_calibration, plot_disparity, plot_null
-from causalaudit.bias_scan.power_plots import plot_power
+from causalaudit.bias_scan.power.plots import plot_power
+from causalaudit.bias_scan.result.plots import plot_calibration, plot_disparity, plot_null
 from causalaudit.counterfactuals.plots import plot_effects, plot_worlds
 from causalaudit.error_rates.explaining.plots import plot_conditional_diagram, plot_contributions
 from causalaudit.error_rates.learning.plots import plot_frontier
