@@ -59,11 +59,28 @@ def _named(data: pd.DataFrame, column: str, baseline: Any, contrast: Any) -> Any
         raise DataError(f"baseline and contrast are both {baseline!r}: two levels are compared.")
     if contrast is not None:
         return contrast if baseline is None else (contrast, baseline)
-    others = [level for level in levels_of(data[column]) if level != baseline]
-    if len(others) != 1:
+    levels = levels_of(data[column])
+    others = [level for level in levels if level != baseline]
+    if baseline in levels and len(others) != 1:
         listed = ", ".join(map(repr, others))
         raise DataError(
             f"The baseline is {baseline!r}, but {column!r} has {len(others)} other levels ({listed}): name the "
             "contrast too."
         )
     return (others[0], baseline)
+
+
+def read_as(frame: pd.DataFrame, protected: str, level: Any) -> pd.DataFrame:
+    """Return people as a classifier reads them if they have a level; the same table if it does not read it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> read_as(pd.DataFrame({"race": ["Black", "White"], "age": [30, 40]}), "race", "White").race.tolist()
+    ['White', 'White']
+    """
+    if protected not in frame:
+        return frame
+    seen = frame.copy()
+    seen[protected] = pd.Series(level, frame.index, dtype=frame[protected].dtype)
+    return seen

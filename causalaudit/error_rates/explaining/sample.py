@@ -2,13 +2,13 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from causalaudit.adjustment import Covariates
 from causalaudit.error_rates.explaining.question import RateQuestion
+from causalaudit.error_rates.groups import read_as
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Sample:
         column = data[question.protected]
         chosen = (column.isin(question.levels) & (data[question.outcome] == question.y)).to_numpy()
         frame = data.loc[chosen, list(question.rate.features)]
-        theta = [question.rate(_read_as(frame, question.protected, level)) for level in question.levels]
+        theta = [question.rate(read_as(frame, question.protected, level)) for level in question.levels]
         x = (column[chosen] == question.levels[1]).to_numpy().astype(int)
         return cls(question, x, np.stack(theta), Covariates.of(data, covariates, declared).only(chosen))
 
@@ -69,15 +69,6 @@ class Sample:
         """Return the influence of each person (first axis) on the rates by xd and x."""
         share = self.has.mean(axis=1)
         return np.asarray((self.has / share[:, None]).T[:, None, :] * (self.theta.T[:, :, None] - rates))
-
-
-def _read_as(frame: pd.DataFrame, protected: str, level: Any) -> pd.DataFrame:
-    """Return what a classifier reads of people as if they had a level."""
-    if protected not in frame:
-        return frame
-    seen = frame.copy()
-    seen[protected] = pd.Series(level, frame.index, dtype=frame[protected].dtype)
-    return seen
 
 
 def spread(own: np.ndarray, crossed: np.ndarray) -> np.ndarray:

@@ -190,8 +190,8 @@ def test_a_classifier_that_nothing_explains_names_the_open_path():
 def test_no_overlap_names_the_level():
     people = PEOPLE.assign(Z=np.where(PEOPLE["X"] == 1, 2 * PEOPLE["Z"], PEOPLE["Z"]))
     message = (
-        r"no overlap: the propensity of 'X' = 0, among those with 'Y' = 0, is 0 for \d+ of \d+ people, for example "
-        r"with Z = 2.* "
+        r"no overlap: the propensity of 'X' = 0, among those with 'Y' = 0, is 0 for \d+ of \d+ people, for "
+        r"example with Z = 2.* "
         r"Leave such people out by `trim`"
     )
     rule = lambda people: people["X"] == 1  # noqa: E731
