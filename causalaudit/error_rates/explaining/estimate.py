@@ -24,7 +24,7 @@ from causalaudit.error_rates.explaining.terms import (
 )
 from causalaudit.error_rates.explaining.uncertainty import EstimatedRates, resample
 from causalaudit.errors import CausalAuditWarning, DataError, check_count
-from causalaudit.people import Protected, check_features, check_seed, check_share
+from causalaudit.people import Protected, check_features, check_seed, check_share, check_table
 
 Method = Literal["ipw", "plugin"]
 Interval = Literal["wald", "bootstrap"]
@@ -139,6 +139,7 @@ def estimate_error_rates(
     _check_options(method, interval, propensity, trim)
     alpha, seed = check_share("alpha", alpha), check_seed(seed)
     check_count("resamples", resamples)
+    check_table(data)
     question = read_question(
         data, classifier, protected, outcome, features=check_features(data, features), y=y, yhat=yhat,
         baseline=baseline, contrast=contrast,
