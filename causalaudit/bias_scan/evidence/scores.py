@@ -1,0 +1,167 @@
+"""Log-likelihood ratios of subgroups (equation 1, Table 2 and appendix A.2), additive over cells (Definition A.1).
+
+Every score is the maximum over t ≥ 0 of a concave function that adds up over people: with t = log q in the Bernoulli
+scan, I·t − log(1 + (eᵗ − 1)Î); with t = μ in the Gaussian one, Δ·t − t²/2. Its values and slopes at a few nodes are
+tabulated once for each cell and added up for a subgroup; between nodes it is a cubic, which is exact in the Gaussian
+scan and within 4e-8 for each person in the Bernoulli one. What is reported is computed anew without the table. A
+negative deviation is a positive one of the opposite event.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from causalaudit.adjustment import log_odds
+from causalaudit.bias_scan.question.scan_question import ScanQuestion
+from causalaudit.bias_scan.question.strata import Strata
+from causalaudit.progress import pieces
+
+_BERNOULLI_NODES = np.concatenate([np.arange(0, 16, 0.1), np.arange(16, 24, 0.5), np.arange(24, 37.0)])
+_GAUSSIAN_NODES = np.array([0.0, 40.0])
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the protected people of each stratum show, turned so that the deviation looked for is positive.
+
+    Attributes
+    ----------
+    size, total : numpy.ndarray
+        Tables × strata: the number of people; the sum of their events (Bernoulli) or of their differences of log-odds
+        from the expectation (Gaussian).
+    chance : numpy.ndarray
+        Tables × strata: the expectation of an event (Bernoulli).
+    cell : numpy.ndarray
+        The cell of each stratum, ascending.
+    gaussian : bool
+        Which score.
+    """
+
+    size: np.ndarray
+    total: np.ndarray
+    chance: np.ndarray
+    cell: np.ndarray
+    gaussian: bool
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """Where scores are tabulated."""
+        return _GAUSSIAN_NODES if self.gaussian else _BERNOULLI_NODES
+
+    def some(self, tables: slice) -> "Evidence":
+        """Return some of the tables."""
+        return Evidence(self.size[tables], self.total[tables], self.chance[tables], self.cell, self.gaussian)
+
+    def profiles(self, cells: int) -> np.ndarray:
+        """Return values and slopes of the score at the nodes: tables × cells × (values, slopes) × nodes.
+
+        That takes 3 kB for each cell in the Bernoulli scan, the largest part of the memory of a scan with many cells.
+        """
+        nodes, tables = self.nodes, len(self.size)
+        out = np.zeros((tables, cells, 2, len(nodes)))
+        present, starts = np.unique(self.cell, return_index=True)
+        if self.gaussian:
+            size, total = (np.add.reduceat(part, starts, axis=1)[..., None] for part in (self.size, self.total))
+            out[:, present, 0] = total * nodes - size * nodes**2 / 2
+            out[:, present, 1] = total - size * nodes
+            return out
+        for part in pieces(len(self.cell), each=tables * len(nodes)):
+            self._add_bernoulli(out, part)
+        return out
+
+    def _add_bernoulli(self, out: np.ndarray, part: slice) -> None:
+        size, chance = self.size[:, part, None], self.chance[:, part, None]
+        growth = chance * np.expm1(self.nodes)
+        cells, starts = np.unique(self.cell[part], return_index=True)
+        total = np.add.reduceat(self.total[:, part], starts, axis=1)[..., None]
+        out[:, cells, 0] += total * self.nodes - np.add.reduceat(size * np.log1p(growth), starts, axis=1)
+        out[:, cells, 1] += total - np.add.reduceat(size * ((growth + chance) / (1 + growth)), starts, axis=1)
+
+    def exact(self, inside: np.ndarray, table: int = 0) -> tuple[float, float]:
+        """Return the score of the subgroup of the given strata without the table, and the t that attains it."""
+        size, total, chance = (part[table, inside] for part in (self.size, self.total, self.chance))
+        if self.gaussian:
+            shift = total.sum() / max(size.sum(), 1)
+            return (float(shift * total.sum() / 2), float(shift)) if shift > 0 else (0.0, 0.0)
+        held = size > 0
+        return _bernoulli(size[held], float(total.sum()), chance[held])
+
+
+def evidence_of(question: ScanQuestion, strata: Strata, protected: np.ndarray, chance: np.ndarray) -> Evidence:
+    """Return what protected people show against their expectation, turned to the direction looked for.
+
+    Parameters
+    ----------
+    question, strata
+        The people.
+    protected
+        Tables × records: how many are protected.
+    chance
+        Tables × kept strata: expectations.
+    """
+    size = strata.by_stratum(protected)
+    if question.criterion.gaussian:
+        total = strata.by_stratum(protected * log_odds(strata.event)) - size * log_odds(chance)
+        return Evidence(size, total if question.positive else -total, chance, strata.cell, gaussian=True)
+    events = strata.by_stratum(protected * strata.event)
+    if question.positive:
+        return Evidence(size, events, chance, strata.cell, gaussian=False)
+    return Evidence(size, size - events, 1 - chance, strata.cell, gaussian=False)
+
+
+def _bernoulli(size: np.ndarray, events: float, chance: np.ndarray) -> tuple[float, float]:
+    """Return the largest ratio over t ≥ 0 (appendix A.2.2), and t, infinite if nothing but events happened."""
+    if events <= size @ chance:
+        return 0.0, 0.0
+    if events >= size.sum():
+        return float(-size @ np.log(chance)), np.inf
+    logit, low, high = np.log(chance) - np.log1p(-chance), 0.0, float(_BERNOULLI_NODES[-1])
+    t = 1.0
+    for _ in range(100):
+        now = expit(logit + t)
+        slope = events - size @ now
+        low, high = (t, high) if slope > 0 else (low, t)
+        guess = t + slope / max(size @ (now * (1 - now)), 1e-300)
+        following = guess if low < guess < high else (low + high) / 2
+        if abs(following - t) <= 1e-13 * (1 + t):
+            break
+        t = following
+    return float(events * t - size @ np.log1p(chance * np.expm1(t))), float(t)
+
+
+def maximise(profiles: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the maximum over t of tabulated scores, and where it is.
+
+    Parameters
+    ----------
+    profiles
+        … × (values, slopes) × nodes.
+    nodes
+        The values of t.
+    """
+    slopes = profiles[..., 1, :]
+    last = len(nodes) - 2
+    piece = np.clip((slopes > 0).sum(axis=-1) - 1, 0, last)
+    width = np.diff(nodes)[piece]
+    (value0, value1), (slope0, slope1) = (
+        [np.take_along_axis(profiles[..., row, :], (piece + step)[..., None], -1)[..., 0] for step in (0, 1)]
+        for row in (0, 1)
+    )
+    slope0, slope1 = slope0 * width, slope1 * width
+    rise = value1 - value0
+    a, b = 3 * (slope0 + slope1) - 6 * rise, 6 * rise - 4 * slope0 - 2 * slope1
+    root = np.sqrt(np.maximum(b**2 - 4 * a * slope0, 0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        u = np.where(slope0 > 0, 2 * slope0 / (root - b), 0.0)
+    u = np.clip(np.where(slope1 > 0, 1.0, u), 0, 1)
+    best = hermite(u, value0, value1, slope0, slope1)
+    return np.maximum(best, 0), nodes[piece] + u * width
+
+
+def hermite(
+    u: np.ndarray, value0: np.ndarray, value1: np.ndarray, slope0: np.ndarray, slope1: np.ndarray
+) -> np.ndarray:
+    """Return the cubic with the given values and slopes at 0 and 1, at u."""
+    rise = value1 - value0
+    return value0 + u * (slope0 + u * (3 * rise - 2 * slope0 - slope1 + u * (slope0 + slope1 - 2 * rise)))
