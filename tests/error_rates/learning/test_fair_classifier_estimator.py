@@ -2,11 +2,18 @@
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import causalaudit as ca
 from causalaudit.error_rates.learning import labelled_people
 from causalaudit.errors import DataError
+
+pytestmark = pytest.mark.skipif(
+    tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9),
+    reason="older checks have faults of their own: the first label decides which class is which, so that shuffled people "
+    "have other labels, and a mean is subtracted from whole numbers in place; the reasons below are those of 1.9",
+)
 
 GRAPH = ca.diagram([(f"x{place}", "Y") for place in range(100)])
 
