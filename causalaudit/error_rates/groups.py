@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import networkx as nx
 import pandas as pd
 
 from causalaudit.errors import DataError
@@ -51,6 +52,21 @@ def read_groups(
     if groups.column == outcome:
         raise DataError(f"{outcome!r} is given as protected attribute and as outcome; they must differ.")
     return groups
+
+
+def declared_levels(graph: "nx.DiGraph[Any] | None") -> dict[str, list[Any]]:
+    """Return the levels that a diagram knows in their order: those that its program declares.
+
+    Examples
+    --------
+    >>> import causalaudit as ca
+    >>> declared_levels(ca.models.loan.linear().graph)["gender"]
+    ['male', 'female']
+    >>> declared_levels(ca.diagram([("gender", "salary")]))
+    {}
+    """
+    known = () if graph is None else graph.nodes(data="levels")
+    return {str(name): list(levels) for name, levels in known if levels is not None}
 
 
 def _named(data: pd.DataFrame, column: str, baseline: Any, contrast: Any) -> Any:

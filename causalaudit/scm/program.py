@@ -101,6 +101,9 @@ class SCM:
         self._check_levels()
         self.coords = named_axes(program, (*self.parameters, *self.derived), coords or {})
         self.codec = Codec(self.levels, self.structure.laws, self.structure.dtypes)
+        for name, declared in self.levels.items():
+            # Whoever is given the diagram alone compares levels in the same order as who is given the program.
+            self.structure.graph.nodes[name]["levels"] = list(declared)
 
     @property
     def graph(self) -> Diagram:

@@ -23,6 +23,7 @@ from causalaudit.error_rates.explaining.terms import (
     term_values,
 )
 from causalaudit.error_rates.explaining.uncertainty import EstimatedRates, resample
+from causalaudit.error_rates.groups import declared_levels
 from causalaudit.errors import CausalAuditWarning, DataError, check_count
 from causalaudit.people import Protected, check_features, check_seed, check_share, check_table
 
@@ -74,7 +75,8 @@ def estimate_error_rates(
         classifier. It is taken as it is: intervals are not about how it was learnt.
     protected
         ``{column: level}`` or ``{column: (level, reference)}``, the protected level (the contrast) first; or a column
-        of two levels, the second of which is the contrast.
+        of two levels, the second of which is the contrast: in the order that the program of `SCM.graph` declares. A
+        diagram drawn by hand knows no levels; they are then in the order of a categorical column, else sorted.
     outcome
         The column of the true outcome.
     features
@@ -142,7 +144,7 @@ def estimate_error_rates(
     check_table(data)
     question = read_question(
         data, classifier, protected, outcome, features=check_features(data, features), y=y, yhat=yhat,
-        baseline=baseline, contrast=contrast,
+        baseline=baseline, contrast=contrast, levels=declared_levels(graph),
     )  # fmt: skip
     question.refuse_few(data)
     declared = check_declared(data, discrete)

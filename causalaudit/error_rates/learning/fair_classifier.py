@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from causalaudit.adjustment import Covariates, check_declared
 from causalaudit.error_rates.explaining.terms import TERMS
-from causalaudit.error_rates.groups import read_groups
+from causalaudit.error_rates.groups import declared_levels, read_groups
 from causalaudit.error_rates.learning.feature_selection import select_explainable_features
 from causalaudit.error_rates.learning.labelled_people import LabelledPeople
 from causalaudit.error_rates.learning.labels import LabelError, read_labels, read_weights, two_classes
@@ -303,7 +303,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         return people.observed_terms(move(covariates)), covariates
 
     def _compared(self, table: pd.DataFrame) -> tuple[str, tuple[Any, Any]]:
-        groups = read_groups(table, self.protected, self.outcome, self.baseline, self.contrast)
+        graph = self.graph if self.posterior is None else self.posterior.scm.graph
+        column = self.protected if isinstance(self.protected, str) else next(iter(self.protected), None)
+        levels = declared_levels(graph).get(str(column))
+        groups = read_groups(table, self.protected, self.outcome, self.baseline, self.contrast, levels)
         return groups.column, (groups.reference, groups.level)
 
     def _features(self, table: pd.DataFrame, labels: np.ndarray) -> list[str]:
