@@ -5,7 +5,12 @@ STAMP := $(VENV)/.installed
 # The tests have a worker for each of two cores: more threads would only get in each other's way.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo test test-slow bench lint clean
+FAST := -m "not slow and not notebook" -n 2
+# Another environment, with the oldest versions of its dependencies that setup.cfg admits.
+OLDEST := .venv-oldest
+OLDEST_STAMP := $(OLDEST)/.installed
+
+.PHONY: install demo test test-notebooks test-slow test-oldest coverage bench lint clean
 
 install: $(STAMP)
 
@@ -26,10 +31,25 @@ lint: install
 	$(VENV)/bin/lint-imports
 
 test: lint
-	$(RUN) pytest -m "not slow" -n 2
+	$(RUN) pytest $(FAST)
+
+coverage: install
+	$(RUN) pytest $(FAST) --cov --cov-report=term:skip-covered
+
+test-notebooks: install
+	$(RUN) pytest -m notebook -n 2 --durations=10 tests/test_notebooks.py
 
 test-slow: install
-	$(RUN) pytest -m slow -n 2 --dist loadfile --no-loadscope-reorder --durations=10
+	$(RUN) pytest -m "slow and not notebook" -n 2 --dist loadfile --no-loadscope-reorder --durations=10
+
+$(OLDEST_STAMP): setup.cfg constraints-oldest.txt
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
+	$(OLDEST)/bin/python -m pip install --quiet -c constraints-oldest.txt -e ".[test]"
+	touch $(OLDEST_STAMP)
+
+test-oldest: $(OLDEST_STAMP)
+	$(OLDEST)/bin/python -m pytest $(FAST)
 
 bench: install
 	$(RUN) benchmarks

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -15,14 +14,15 @@ from matplotlib.patches import Patch
 
 from causalaudit.bias_scan.plots import plot_calibration, plot_disparity, plot_null
 from causalaudit.bias_scan.power_plots import plot_power
-from causalaudit.counterfactuals import CounterfactualDraws
-from causalaudit.error_rates.plots import plot_conditional_diagram, plot_contributions
-from causalaudit.error_rates.plots_learning import plot_frontier
+from causalaudit.counterfactuals.plots import plot_effects, plot_worlds
+from causalaudit.error_rates.explaining.plots import plot_conditional_diagram, plot_contributions
+from causalaudit.error_rates.learning.plots_learning import plot_frontier
 from causalaudit.errors import DataError, nearest
 from causalaudit.figures import own_axes
 from causalaudit.inference import Posterior
 from causalaudit.intervals import hdi
 from causalaudit.recourse.plots import plot_effectiveness_cost, plot_rank_agreement, plot_top_subgroups
+from causalaudit.scm.plots import plot_diagram
 from causalaudit.situation_testing.plots import plot_cases, plot_distributions, plot_forest, plot_groups
 
 __all__ = [
@@ -46,37 +46,9 @@ __all__ = [
     "plot_worlds",
 ]
 
-_FACTUAL, _COUNTERFACTUAL = "#7f7f7f", "#c44e52"
+_GREY = "#7f7f7f"
 _GROUPS = ("#4c72b0", "#dd8452", "#55a868", "#8172b3", "#937860", "#da8bc3", "#8c8c8c", "#ccb974")
 _FEW = 12  # values of a variable, up to which their shares are drawn instead of a curve
-
-
-def plot_worlds(worlds: CounterfactualDraws, variable: str, prob: float = 0.9, ax: Axes | None = None) -> Axes:
-    """Compare the distribution of a variable in the factual and in the counterfactual world.
-
-    The counterfactual curve is the cumulative share of people, averaged over draws, with a band that holds the curve
-    of a draw with probability `prob` at each point (figure 2 of Alvarez and Ruggieri 2025, with its uncertainty).
-
-    Examples
-    --------
-    >>> import causalaudit as ca
-    >>> posterior = ca.fit(ca.models.loan.linear(), ca.datasets.make_loan(100, seed=0))
-    >>> worlds = ca.counterfactuals(posterior, do={"gender": "male"}, draws=50)
-    >>> ca.plots.plot_worlds(worlds, "salary").get_xlabel()
-    'salary'
-    """
-    ax = own_axes(ax)
-    factual = np.sort(worlds.factual[variable].to_numpy(dtype=float))
-    draws = np.sort(worlds.dataset[variable].to_numpy(), axis=1)
-    grid = np.linspace(min(factual[0], draws.min()), max(factual[-1], draws.max()), 200)
-    shares = np.stack([np.searchsorted(draw, grid, side="right") for draw in draws]) / draws.shape[1]
-    low, high = hdi(shares, prob)
-    ax.plot(grid, np.searchsorted(factual, grid, side="right") / len(factual), color=_FACTUAL, label="factual")
-    ax.plot(grid, shares.mean(axis=0), color=_COUNTERFACTUAL, label=f"counterfactual, {prob:.0%} band")
-    ax.fill_between(grid, low, high, color=_COUNTERFACTUAL, alpha=0.25, linewidth=0)
-    ax.set(xlabel=variable, ylabel="share of people below", ylim=(0, 1))
-    ax.legend(frameon=False)
-    return ax
 
 
 def plot_predictive(
@@ -250,65 +222,9 @@ def _observed(data: pd.DataFrame, name: str, levels: Sequence[Any] | None) -> np
 def _add_legend(ax: Axes, title: str | None, groups: list[str], mark: str, observed: bool, band: str) -> None:
     """Say which colour is which group, and what marks and bands are."""
     shown: dict[str, Any] = {group: Patch(color=colour) for group, colour in zip(groups, _GROUPS, strict=False)}
-    own = _FACTUAL if groups else _GROUPS[0]
+    own = _GREY if groups else _GROUPS[0]
     if observed:
         line = {"linestyle": "-"} if mark == "-" else {"linestyle": "", "marker": mark, "markersize": 5}
         shown["observed"] = Line2D([], [], color=own, **line)
     shown[band] = Patch(color=own, alpha=0.3, linewidth=0)
     ax.legend(list(shown.values()), list(shown), title=title, frameon=False, fontsize="small")
-
-
-def plot_effects(draws: dict[str, np.ndarray], prob: float = 0.9, ax: Axes | None = None) -> Axes:
-    """Show the posterior of one or more numbers: mean and highest-density interval, a row each.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ax = plot_effects({"shift of salary": np.random.default_rng(0).normal(2, 1, 500)})
-    >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['shift of salary']
-    """
-    ax = own_axes(ax)
-    for row, values in enumerate(draws.values()):
-        low, high = hdi(np.asarray(values), prob)
-        ax.plot([low, high], [row, row], color=_COUNTERFACTUAL, linewidth=2)
-        ax.plot(np.mean(values), row, "o", color=_COUNTERFACTUAL)
-    ax.axvline(0, color=_FACTUAL, linewidth=0.8, linestyle=":")
-    ax.set_yticks(range(len(draws)), list(draws))
-    ax.set_ylim(len(draws) - 0.5, -0.5)
-    ax.set_xlabel(f"posterior mean and {prob:.0%} highest-density interval")
-    return ax
-
-
-def plot_diagram(graph: "nx.DiGraph[Any]", highlight: Sequence[tuple[str, str]] = (), ax: Axes | None = None) -> Axes:
-    """Draw a causal diagram from causes (left) to effects (right); latent variables are dashed.
-
-    Examples
-    --------
-    >>> import causalaudit as ca
-    >>> ax = ca.plots.plot_diagram(ca.models.loan.linear().graph, highlight=[("gender", "salary")])
-    """
-    ax = own_axes(ax)
-    positions: dict[Any, tuple[float, float]] = {}
-    for layer, nodes in enumerate(nx.topological_generations(graph)):
-        # Every other layer is a little lower, which keeps an edge that skips a layer clear of the nodes it passes.
-        for place, node in enumerate(nodes):
-            positions[node] = (layer, (len(nodes) - 1) / 2 - place - 0.4 * (layer % 2))
-    boxes = {}
-    for node, (x, y) in positions.items():
-        style = "dashed" if graph.nodes[node].get("latent") else "solid"
-        box = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": "#333333", "linestyle": style}
-        boxes[node] = ax.text(x, y, str(node), ha="center", va="center", bbox=box).get_bbox_patch()
-        ax.plot(x, y, alpha=0)  # text alone does not stretch the axes
-    for cause, effect in graph.edges:
-        arrow = {
-            "arrowstyle": "-|>,head_width=0.25,head_length=0.5",
-            "color": _COUNTERFACTUAL if (cause, effect) in set(highlight) else "#333333",
-            "connectionstyle": f"arc3,rad={0.0 if positions[effect][0] - positions[cause][0] == 1 else -0.1}",
-            "patchA": boxes[cause],
-            "patchB": boxes[effect],
-        }
-        ax.annotate("", xy=positions[effect], xytext=positions[cause], arrowprops=arrow)
-    ax.margins(0.2)
-    ax.set_axis_off()
-    return ax

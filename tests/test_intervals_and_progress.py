@@ -109,16 +109,6 @@ def test_hdi_of_many_columns_is_that_of_each():
 
 
 class TestPlots:
-    def test_worlds(self, worlds):
-        ax = ca.plots.plot_worlds(worlds, "salary")
-        factual, counterfactual = (line.get_ydata() for line in ax.get_lines())
-        assert factual[-1] == counterfactual[-1] == 1
-        assert (counterfactual <= factual + 1e-9).all()  # everybody would have had as much or more
-
-    def test_effects(self):
-        ax = ca.plots.plot_effects({"a": np.arange(100.0), "b": np.ones(100)})
-        assert [text.get_text() for text in ax.get_yticklabels()] == ["a", "b"]
-
     def test_diagram(self):
         graph = ca.models.standard_prediction.xor_exogenous().graph
         ax = ca.plots.plot_diagram(graph)

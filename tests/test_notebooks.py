@@ -11,6 +11,8 @@ with warnings.catch_warnings():
     import nbformat
     from nbclient import NotebookClient
 
+pytestmark = pytest.mark.notebook
+
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 TIMEOUT = 300  # seconds for a cell
 

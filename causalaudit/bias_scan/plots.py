@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from causalaudit.errors import DataError
-from causalaudit.figures import own_axes
+from causalaudit.figures import mark_outside, own_axes
 
 if TYPE_CHECKING:
     from causalaudit.bias_scan.result import BiasScanResult
@@ -49,6 +49,9 @@ def plot_disparity(results: "BiasScanResult | Mapping[str, BiasScanResult]", ax:
             ends = rows.loc[own, ["disparity_low", "disparity_high"]].to_numpy(float).T
             ax.hlines(places[own], *ends, color=_OURS, linewidth=1.6, linestyle=style, label=_wrapped(kind))
     ax.plot(rows["disparity"], places, "o", color=_OURS, markeredgecolor="white", markersize=6.5)
+    if "disparity_low" in rows:
+        low, high = rows["disparity_low"].astype(float), rows["disparity_high"].astype(float)
+        mark_outside(ax, rows["disparity"], places, (rows["disparity"] < low) | (rows["disparity"] > high), _OURS)
     ax.set_yticks(places, rows["label"])
     ax.set(ylim=(len(rows) - 0.4, -0.6), xlabel="disparity: observed − expected")
     if "disparity_low" in rows:

@@ -1,12 +1,12 @@
 """Error rates: why they are unequal, and classifiers whose inequalities are bounded."""
 
-from causalaudit.error_rates.criterion import find_explaining_set
-from causalaudit.error_rates.decompose import decompose_error_rates
-from causalaudit.error_rates.estimate import estimate_error_rates
-from causalaudit.error_rates.fair_classifier import FairClassifier
-from causalaudit.error_rates.result import ErrorRateEstimate, ErrorRateResult
-from causalaudit.error_rates.selection import select_explainable_features
-from causalaudit.error_rates.table_rule import InfeasibleError
+from causalaudit.error_rates.explaining.criterion import find_explaining_set
+from causalaudit.error_rates.explaining.decompose import decompose_error_rates
+from causalaudit.error_rates.explaining.estimate import estimate_error_rates
+from causalaudit.error_rates.explaining.result import ErrorRateEstimate, ErrorRateResult
+from causalaudit.error_rates.learning.fair_classifier import FairClassifier
+from causalaudit.error_rates.learning.selection import select_explainable_features
+from causalaudit.error_rates.learning.table_rule import InfeasibleError
 
 __all__ = [
     "ErrorRateEstimate",

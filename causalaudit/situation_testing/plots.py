@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
 from causalaudit.errors import DataError
-from causalaudit.figures import own_axes
+from causalaudit.figures import mark_outside, own_axes
 
 if TYPE_CHECKING:
     from causalaudit.results import AuditResult
@@ -23,8 +24,9 @@ def plot_cases(
 ) -> Axes:
     """Draw the number of cases, or their mean difference, against k, for one or more situation tests.
 
-    Solid lines are all cases, dashed ones those that are significant. If there are draws, a band holds the posterior
-    number of cases with the probability `prob`. (Figures 4, 5, 7 and 8 of Alvarez and Ruggieri 2025.)
+    Solid lines are all cases at the point counterfactual, dashed ones those that are significant. If there are draws, a
+    band holds the number of cases of a draw with the probability `prob`; points outside of it are hollow. (Figures 4,
+    5, 7 and 8 of Alvarez and Ruggieri 2025.)
 
     Parameters
     ----------
@@ -59,9 +61,10 @@ def plot_cases(
             )
         summary = result.summary()
         if value == "cases" and "expected_low" in summary:
-            label = f"{name}, posterior ({result.settings['prob']:.0%})".removeprefix(", ")
-            ends = summary["expected_low"], summary["expected_high"]
-            ax.fill_between(summary.index, *ends, color=colour, alpha=0.2, linewidth=0, label=label)
+            label = f"{name}, over the draws ({result.settings['prob']:.0%})".removeprefix(", ")
+            low, high = summary["expected_low"], summary["expected_high"]
+            ax.fill_between(summary.index, low, high, color=colour, alpha=0.2, linewidth=0, label=label)
+            mark_outside(ax, summary.index, summary["cases"], ~summary["cases"].between(low, high), colour)
     ax.set(xlabel="k", ylabel=labels[value], ylim=(0, None))
     ax.legend(frameon=False, fontsize="small")
     return ax
@@ -87,7 +90,8 @@ def plot_groups(
 ) -> Axes:
     """Draw a feature in the control and test groups of some complainants, side by side.
 
-    Crosses are the complainants and their counterfactuals. (Figure 3 of Alvarez and Ruggieri 2025.)
+    A number is drawn as boxes; a feature with levels as discs, whose area is the share of the group at a level. Crosses
+    are the complainants and their counterfactuals. (Figure 3 of Alvarez and Ruggieri 2025.)
 
     Examples
     --------
@@ -102,16 +106,17 @@ def plot_groups(
         raise DataError(f"{feature!r} is not a feature of the test: {', '.join(result.settings['features'])}.")
     ax = own_axes(ax)
     shown = [result.explain(complainant, k) for complainant in complainants]
+    levels = _levels(result.search.data[feature])
     handles: dict[str, Any] = {}
     for offset, side, colour in ((-0.2, "control", _CONTROL), (0.2, "test", _TEST)):
-        values = [table[side, feature].dropna().astype(float).to_numpy() for table in shown]
+        values = [_numbers(table[side, feature].dropna(), levels) for table in shown]
         places = np.arange(len(shown)) + offset
-        boxes = ax.boxplot([value[1:] for value in values], positions=places, widths=0.32, patch_artist=True)
-        for box, median in zip(boxes["boxes"], boxes["medians"], strict=True):
-            box.set(facecolor=colour, alpha=0.35, edgecolor=colour)
-            median.set(color=colour)
+        draw = _draw_boxes if levels is None else _draw_counts
+        group = draw(ax, places, [value[1:] for value in values], colour)
         (cross,) = ax.plot(places, [value[0] for value in values], "x", color=colour, markersize=7)
-        handles |= {f"{side} group": boxes["boxes"][0] if shown else cross, _centre_name(result, side): cross}
+        handles |= {f"{side} group": group if shown else cross, _centre_name(result, side): cross}
+    if levels is not None:
+        ax.set_yticks(range(len(levels)), [str(level) for level in levels])
     ax.set_xticks(range(len(shown)), [str(label) for label in complainants])
     ax.set(xlabel="complainant", ylabel=feature)
     ax.legend(
@@ -119,6 +124,34 @@ def plot_groups(
         fontsize="small",
     )  # fmt: skip
     return ax
+
+
+def _levels(column: "pd.Series[Any]") -> list[Any] | None:
+    """Return the levels of a feature that is no number, in the order of a categorical."""
+    if pd.api.types.is_numeric_dtype(column):
+        return None
+    return list(column.cat.categories) if isinstance(column.dtype, pd.CategoricalDtype) else sorted(column.unique())
+
+
+def _numbers(values: "pd.Series[Any]", levels: list[Any] | None) -> np.ndarray:
+    return values.to_numpy(dtype=float) if levels is None else pd.Index(levels).get_indexer(pd.Index(values))
+
+
+def _draw_boxes(ax: Axes, places: np.ndarray, groups: list[np.ndarray], colour: str) -> Any:
+    drawn = ax.boxplot(groups, positions=places, widths=0.32, patch_artist=True)
+    for box, median in zip(drawn["boxes"], drawn["medians"], strict=True):
+        box.set(facecolor=colour, alpha=0.35, edgecolor=colour)
+        median.set(color=colour)
+    return next(iter(drawn["boxes"]), None)
+
+
+def _draw_counts(ax: Axes, places: np.ndarray, groups: list[np.ndarray], colour: str) -> Any:
+    for place, group in zip(places, groups, strict=True):
+        codes, counts = np.unique(group, return_counts=True)
+        ax.scatter(
+            np.full(len(codes), place), codes, s=400 * counts / len(group), color=colour, alpha=0.35, linewidth=0
+        )
+    return Patch(color=colour, alpha=0.35, linewidth=0)
 
 
 def _centre_name(result: "SituationTestingResult", side: str) -> str:
@@ -167,6 +200,8 @@ def plot_forest(
 ) -> Axes:
     """Draw complainants in rows: delta with Wald's two-sided and, with draws, the credible intervals.
 
+    A delta at the point counterfactual that is outside of its structural interval is hollow.
+
     Parameters
     ----------
     result
@@ -194,11 +229,12 @@ def plot_forest(
     table = table.loc[list(complainants)]
     ax = own_axes(ax)
     settings = result.settings
-    lines = [("ci2", _WALD, -0.22, 1.2, f"Wald, {1 - settings['alpha']:.0%}")]
+    centre = "" if result.counterfactuals is None else " at the point counterfactual"
+    lines = [("ci2", _WALD, -0.22, 1.2, f"Δ{centre}, Wald {1 - settings['alpha']:.0%}")]
     if "structural_low" in table:
         lines += [
             ("hdi", _TEST, 0.0, 1.2, f"population of the neighbourhoods, {settings['prob']:.0%}"),
-            ("structural", _TEST, 0.22, 3.5, f"structural, {settings['prob']:.0%}"),
+            ("structural", _TEST, 0.22, 3.5, f"structural: mean over the draws, {settings['prob']:.0%}"),
         ]
     rows = np.arange(len(table))
     for name, colour, offset, width, label in lines:
@@ -207,8 +243,11 @@ def plot_forest(
         points = table["delta" if name == "ci2" else "delta_mean"]
         if name != "hdi":
             ax.plot(points, rows + offset, "o", color=colour, markeredgecolor="white", markersize=5.5)
+    if "structural_low" in table:
+        outside = ~table["delta"].between(table["structural_low"], table["structural_high"])
+        mark_outside(ax, table["delta"], rows - 0.22, outside, _WALD)
     ax.axvline(settings["tau"], color=_CONTROL, linewidth=0.8, linestyle=":")
     ax.set_yticks(rows, [str(label) for label in table.index])
     ax.set(ylim=(len(table) - 0.4, -0.6), xlabel=f"Δ at k = {result.size(k)}", ylabel="complainant")
-    ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return ax

@@ -1,0 +1,80 @@
+"""Outcome models: the expectation of an event or a rate given covariates, among the people of a group."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from causalaudit.adjustment.logistic import predict_logistic, regress
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeRegression:
+    """A logistic regression of events or probabilities on covariates, among the people of a group.
+
+    Attributes
+    ----------
+    design : numpy.ndarray
+        Of everybody, without an intercept: see `Covariates.design`.
+    target : numpy.ndarray
+        Of everybody, between 0 and 1.
+    group : numpy.ndarray
+        Who is in the group that it is fitted to: 1 or 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> design, group = np.array([[-1.0], [1.0], [-1.0], [1.0]]), np.array([1.0, 1.0, 0.0, 0.0])
+    >>> OutcomeRegression(design, np.array([0.2, 0.6, 0.9, 0.9]), group).expected.round(4)
+    array([0.2, 0.6, 0.2, 0.6])
+    """
+
+    design: np.ndarray
+    target: np.ndarray
+    group: np.ndarray
+
+    @cached_property
+    def coefficients(self) -> np.ndarray:
+        """The intercept and the coefficients, all people of the group weighing alike."""
+        return regress(self.design, self.target, self.group[None])[0]
+
+    @cached_property
+    def expected(self) -> np.ndarray:
+        """The expectation of everybody's target, if they were in the group."""
+        return predict_logistic(self.design, self.coefficients[None])[0]
+
+    def expectations(self, weights: np.ndarray) -> np.ndarray:
+        """Return the expectations of everybody (columns), fitted under sets of weights of the people (rows)."""
+        fitted = regress(self.design, self.target, weights * self.group, start=self.coefficients)
+        return predict_logistic(self.design, fitted)
+
+
+def fit_estimator(
+    model: Any, rows: np.ndarray, event: np.ndarray, weight: np.ndarray | None, at: np.ndarray
+) -> np.ndarray:
+    """Fit a classifier of scikit-learn to events, which may be probabilities, and return its probabilities.
+
+    Parameters
+    ----------
+    model
+        The classifier, which is cloned; None: logistic regression with C = 1.
+    rows, event, weight
+        Of the people; without weights all weigh alike.
+    at
+        The rows at which it predicts.
+    """
+    estimator = (
+        LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000) if model is None else clone(model)
+    )
+    if weight is not None and not np.isin(event, (0, 1)).all():
+        # Two records for each person: an event with weight wP, and none with weight w(1 − P).
+        rows, weight = np.concatenate([rows, rows]), np.concatenate([weight * event, weight * (1 - event)])
+        event = np.repeat([1, 0], len(event))
+        rows, weight, event = rows[weight > 0], weight[weight > 0], event[weight > 0]
+    if len(np.unique(event)) < 2:
+        return np.full(len(at), (event.sum() + 0.5) / (len(event) + 1))
+    estimator.fit(rows, event.astype(int), **({} if weight is None else {"sample_weight": weight}))
+    return np.asarray(estimator.predict_proba(at))[:, 1]

@@ -1,0 +1,206 @@
+"""The answers to why error rates are unequal: from a posterior, or from data and a diagram."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import arviz as az
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.axes import Axes
+
+from causalaudit.error_rates.explaining.plots import plot_contributions
+from causalaudit.error_rates.explaining.terms import TERMS, term_values
+from causalaudit.errors import DataError
+from causalaudit.intervals import hdi
+from causalaudit.results import AuditResult
+
+_QUESTION = ("protected", "baseline", "contrast", "outcome", "y", "yhat")
+# Below this a difference of rates is rounding, not a sign.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class _Answer(AuditResult):
+    """What both kinds of answers share.
+
+    Attributes
+    ----------
+    measures : pandas.DataFrame
+        The raw transition measures with their direction: `measure`, `from`, `to`, `given` (the level that the people
+        have whom it is about, None if not only one).
+    rates : pandas.DataFrame
+        The nested counterfactual rates N(xd, xi | x, y) behind everything: `read` (xd, the level that the classifier
+        reads), `made_by` (xi, the level that makes the other features), `given` (x).
+    """
+
+    measures: pd.DataFrame
+    rates: pd.DataFrame
+
+    @property
+    def title(self) -> str:
+        s = self.settings
+        rate = f"P({s['yhat']} | {s['outcome']} = {s['y']})"
+        return f"{rate} of {s['protected']} = {s['contrast']} minus {s['baseline']}, by {s['method']}"
+
+    def summary(self) -> pd.DataFrame:
+        """Return the first decomposition (Theorem 2), a row for each term."""
+        return self.table[self.table["decomposition"] == 1].drop(columns="decomposition").set_index("term")
+
+    def beside(self, other: "_Answer") -> pd.DataFrame:
+        """Put two answers to the same question into one table.
+
+        Parameters
+        ----------
+        other
+            Another answer: of another population or method, or from another source.
+
+        Returns
+        -------
+        pandas.DataFrame
+            `decomposition`, `term`; then mean and interval of both, named by their method: ``mean_simulate``,
+            ``low_simulate``, ``high_simulate``, ``mean_ipw``, ...; and the `difference` of the means, other minus this.
+        """
+        if not isinstance(other, _Answer):
+            raise DataError(f"beside takes another answer about error rates, but was given {type(other).__name__}.")
+        for name in _QUESTION:
+            if self.settings[name] != other.settings[name]:
+                raise DataError(
+                    f"The two answers are to different questions: {name} is {self.settings[name]!r} here and "
+                    f"{other.settings[name]!r} there."
+                )
+        names = [self.settings["method"], other.settings["method"]]
+        if names[0] == names[1]:
+            names = [f"{name}_{place}" for place, name in enumerate(names, start=1)]
+        table = self.table[["decomposition", "term"]].copy()
+        for name, answer in zip(names, (self, other), strict=True):
+            low, high = answer.ends
+            table[f"mean_{name}"], table[f"low_{name}"], table[f"high_{name}"] = answer.table["mean"], low, high
+        return table.assign(difference=other.table["mean"] - self.table["mean"])
+
+    @property
+    def ends(self) -> tuple["pd.Series[Any]", "pd.Series[Any]"]:
+        """The ends of the intervals of the table."""
+        kind = "hdi" if "hdi_low" in self.table else "ci"
+        return self.table[f"{kind}_low"], self.table[f"{kind}_high"]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the direct, indirect and spurious contributions with their intervals (first decomposition)."""
+        return plot_contributions(self, ax=ax)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ErrorRateResult(_Answer):
+    """Why error rates are unequal, from a posterior.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        `decomposition` (1 to 4, in the order of Theorem 7; the first is Theorem 2), `term` (`total, direct, indirect,
+        spurious`, which are additive: the last three sum to the first), `mean, sd, hdi_low, hdi_high, prob_positive`.
+    measures, rates : pandas.DataFrame
+        The raw transition measures with their direction (`total, direct, indirect, spurious, ett, nde, nie`), and the
+        nested rates, with the same columns of numbers.
+    draws : numpy.ndarray
+        The nested rates by draw, xd, xi and x (baseline, contrast, everybody).
+    monte_carlo : pandas.DataFrame or None
+        For simulated people: the Monte-Carlo `error` of each term at a single draw, and its `share` of the variance
+        before it is taken out. The error of a mean is smaller by the square root of the number of draws.
+    """
+
+    draws: np.ndarray
+    monte_carlo: pd.DataFrame | None = None
+
+    @property
+    def verdicts(self) -> pd.DataFrame:
+        """A path is flagged if it raises the rate of the contrast level: its interval lies above zero."""
+        table = self.summary().loc[list(TERMS[1:])]
+        flagged = (table["hdi_low"] > _ROUNDING).to_numpy()
+        probability = table["prob_positive"].to_numpy()
+        return pd.DataFrame({"unit": table.index.tolist(), "flagged": flagged, "probability": probability})
+
+    def to_inference_data(self) -> az.InferenceData:
+        """Return the nested rates and the additive terms at every draw."""
+        s = self.settings
+        levels = [str(s["baseline"]), str(s["contrast"])]
+        terms = term_values(self.draws).reshape(1, len(self.draws), -1, len(TERMS))
+        variables = {
+            "rate": (("chain", "draw", "read", "made_by", "given"), self.draws[None]),
+            "contribution": (("chain", "draw", "decomposition", "term"), terms),
+        }
+        coords = {
+            "chain": [0],
+            "draw": np.arange(len(self.draws)),
+            "read": levels,
+            "made_by": levels,
+            "given": [*levels, "everybody"],
+            "decomposition": [1, 2, 3, 4],
+            "term": list(TERMS),
+        }
+        return az.InferenceData(posterior=xr.Dataset(variables, coords))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ErrorRateEstimate(_Answer):
+    """Why error rates are unequal, from data and a diagram.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        `decomposition`, `term` (additive, as in `ErrorRateResult`), `mean` (the estimate), `sd` (its standard error),
+        `ci_low, ci_high`, and `identified`: where that is False the diagram does not identify the term, and the
+        numbers are NaN.
+    measures, rates : pandas.DataFrame
+        The raw transition measures with their direction, and the nested rates, with the same columns of numbers.
+    explaining_set : frozenset or None
+        What was adjusted for; None if nothing explains, so that only some terms are identified.
+    weights : pandas.DataFrame or None
+        What the weights of IPW are like: for those who have the level `of` and stand for those with the level
+        `standing_for`: `people`, `effective_people`, `largest_weight` (mean 1), `smallest_propensity`.
+    trimmed : int
+        How many people were left out because one of the two levels is too rare among people like them.
+    draws : numpy.ndarray or None
+        With bootstrap intervals: the nested rates by draw, xd, xi and x.
+    """
+
+    explaining_set: frozenset[str] | None
+    weights: pd.DataFrame | None
+    trimmed: int = 0
+    draws: np.ndarray | None = None
+
+    @property
+    def verdicts(self) -> pd.DataFrame:
+        """A path is flagged if it raises the rate of the contrast level: its interval lies above zero."""
+        table = self.summary().loc[list(TERMS[1:])]
+        flagged = (table["ci_low"] > _ROUNDING).to_numpy()
+        return pd.DataFrame({"unit": table.index.tolist(), "flagged": flagged, "probability": np.nan})
+
+    def to_inference_data(self) -> az.InferenceData:
+        """Return the estimates as constant data and, with bootstrap intervals, the nested rates at every draw."""
+        shape, dims = (4, len(TERMS)), ("decomposition", "term")
+        constants = xr.Dataset(
+            {name: (dims, self.table[name].to_numpy().reshape(shape)) for name in ("mean", "sd", "ci_low", "ci_high")},
+            {"decomposition": [1, 2, 3, 4], "term": list(TERMS)},
+        )
+        if self.draws is None:
+            return az.InferenceData(constant_data=constants)
+        levels = [str(self.settings["baseline"]), str(self.settings["contrast"])]
+        names = ("chain", "draw", "read", "made_by", "given")
+        coords = {"chain": [0], "draw": np.arange(len(self.draws)), **dict.fromkeys(names[2:], levels)}
+        return az.InferenceData(
+            posterior=xr.Dataset({"rate": (names, self.draws[None])}, coords), constant_data=constants
+        )
+
+
+def summarise(values: np.ndarray, prob: float) -> pd.DataFrame:
+    """Return mean, standard deviation, highest-density interval and P(> 0) of draws (first axis), a row each."""
+    low, high = hdi(values, prob)
+    return pd.DataFrame(
+        {
+            "mean": values.mean(axis=0),
+            "sd": values.std(axis=0, ddof=min(1, len(values) - 1)),
+            "hdi_low": low,
+            "hdi_high": high,
+            "prob_positive": (values > _ROUNDING).mean(axis=0),
+        }
+    )

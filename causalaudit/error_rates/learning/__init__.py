@@ -1,0 +1,1 @@
+"""Classifiers whose inequalities of error rates are bounded."""

@@ -1,0 +1,49 @@
+"""Terms of a rule by the counterfactuals of a posterior: in the people of the data, or of a finite SCM itself."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from causalaudit.error_rates.explaining.classifier import Rate
+from causalaudit.error_rates.explaining.exact import exact_rates
+from causalaudit.error_rates.explaining.frames import People
+from causalaudit.error_rates.explaining.question import Question, protected_column
+from causalaudit.error_rates.learning.linear_terms import GIVEN, MADE_BY, READ, LinearTerms
+from causalaudit.error_rates.learning.training import Training
+from causalaudit.inference import Posterior
+
+
+def posterior_terms(training: Training, posterior: Posterior, population: str, draws: int, seed: int) -> LinearTerms:
+    """Return the terms by a posterior, as means over its draws; its program must hold X and Y."""
+    protected_column(training.protected, training.outcome, posterior.scm.columns, f"the SCM {posterior.scm.name!r}")
+    if population == "exact":
+        return _enumerated(training, posterior, draws)
+    return training.observed_terms(training.moved_by_posterior(posterior, draws, seed))
+
+
+def _enumerated(training: Training, posterior: Posterior, draws: int) -> LinearTerms:
+    """Return exact coefficients: rates are linear in the rule, so each is the rate of the rule for one cell alone."""
+    seen: list[pd.DataFrame] = []
+    draws = min(draws, len(posterior.draw_numbers()))
+
+    def look(rows: pd.DataFrame) -> np.ndarray:
+        seen.append(rows)
+        return np.zeros(len(rows))
+
+    def rates(rule: Callable[[pd.DataFrame], Any]) -> np.ndarray:
+        rate = Rate(rule, 1, training.outcome, tuple(training.features))
+        question = Question(training.protected, training.levels, training.outcome, training.y, rate)
+        return exact_rates(People(question, posterior), draws).mean(axis=0)[READ, MADE_BY, GIVEN]
+
+    rates(look)
+    cells = pd.concat(seen).drop_duplicates(ignore_index=True)
+    table = pd.MultiIndex.from_frame(cells)
+
+    def only(cell: int) -> Callable[[pd.DataFrame], np.ndarray]:
+        return lambda rows: (table.get_indexer(pd.MultiIndex.from_frame(rows)) == cell).astype(float)
+
+    coefficients = np.stack([rates(only(cell)) for cell in range(len(cells))])
+    rows = pd.concat([cells] * coefficients.shape[1], ignore_index=True)
+    return LinearTerms(rows, np.repeat(np.arange(coefficients.shape[1]), len(cells)), coefficients.T.ravel())
