@@ -35,7 +35,7 @@ def those_with(argument):
         ({"sex": "x"}, r"Nobody in data has 'sex' equal to 'x'; its levels are "),
         ({"sex": ("f", "x")}, r"Nobody in data has 'sex' equal to 'x'; its levels are "),
         ({"sex": ("f", "f")}, r"must name one level, or it and one other: \{column: level\} or "),
-        ({"sex": "f", "skill": 1}, r"protected is .*, but must be \{column: level\} or \{column: \(level, reference\)\}"),
+        ({"sex": "f", "skill": 1}, r"protected is .*, but must be \{column: level\} or \{column: \(level, ref"),
         (["sex"], r"protected is \['sex'\], but must be \{column: level\} or \{column: \(level, reference\)\}"),
     ],
 )  # fmt: skip

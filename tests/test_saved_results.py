@@ -122,5 +122,5 @@ def test_a_posterior_needs_its_program(tmp_path):
     with pytest.raises(SavedFileError, match=r"holds a posterior, whose program is not saved: give it by load"):
         ca.load(tmp_path / "posterior.nc")
     loaded = ca.load(tmp_path / "posterior.nc", scm=posterior.scm)
-    assert same({k: v for k, v in loaded.parameters().items()}, posterior.parameters())
+    assert same(loaded.parameters(), posterior.parameters())
     pd.testing.assert_frame_equal(loaded.data, posterior.data)
