@@ -72,7 +72,13 @@ def loan() -> tuple[list[Figure], list[str]]:
 
     def test(counterfactuals: ca.CounterfactualDraws, decision: Any = bank) -> Callable[[], Any]:
         return lambda: ca.situation_testing(
-            data, decision, {"gender": "female"}, FEATURES, counterfactuals, k=K, progress=False
+            data,
+            decision,
+            {"gender": "female"},
+            features=FEATURES,
+            counterfactuals=counterfactuals,
+            k=K,
+            progress=False,
         )
 
     deltas, looped = cpu_seconds(lambda: algorithm_1(data, worlds.point, K))
@@ -110,7 +116,13 @@ def law() -> tuple[list[Figure], list[str]]:
     worlds = ca.counterfactuals(posterior, {"Race": "White"}, rows=protected, draws=LAW_DRAWS, seed=0, progress=False)
     result, seconds = cpu_seconds(
         lambda: ca.situation_testing(
-            data, admission, {"Race": "NonWhite"}, ["LSAT", "UGPA"], worlds, k=LAW_SIZES, progress=False
+            data,
+            admission,
+            {"Race": "NonWhite"},
+            features=["LSAT", "UGPA"],
+            counterfactuals=worlds,
+            k=LAW_SIZES,
+            progress=False,
         )
     )
     expected = ", ".join(f"{value:.0f}" for value in result.summary()["expected_cases"])

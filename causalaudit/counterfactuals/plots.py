@@ -69,7 +69,7 @@ def _draw_shares(ax: Axes, worlds: CounterfactualDraws, variable: str, levels: l
     ax.vlines(places, low, high, color=_COUNTERFACTUAL, linewidth=2)
     ax.plot(places, mean, "o", color=_COUNTERFACTUAL, label=f"counterfactual, {prob:.0%} interval")
     ax.set_xticks(places, [str(level) for level in levels])
-    ax.set(ylabel="share of people", ylim=(0, 1))
+    ax.set(ylabel="share of people", ylim=(0, 1.05))
 
 
 def plot_effects(draws: Mapping[str, np.ndarray], prob: float = 0.9, ax: Axes | None = None) -> Axes:
@@ -90,5 +90,5 @@ def plot_effects(draws: Mapping[str, np.ndarray], prob: float = 0.9, ax: Axes | 
     ax.axvline(0, color=_FACTUAL, linewidth=0.8, linestyle=":")
     ax.set_yticks(range(len(draws)), list(draws))
     ax.set_ylim(len(draws) - 0.5, -0.5)
-    ax.set_xlabel(f"posterior mean and {prob:.0%} highest-density interval")
+    ax.set_xlabel(f"posterior mean and\n{prob:.0%} highest-density interval")
     return ax

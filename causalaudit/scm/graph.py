@@ -5,9 +5,17 @@ from collections.abc import Iterable
 import networkx as nx
 
 from causalaudit.errors import CausalAuditError
+from causalaudit.scm.svg import svg
 
 
-def diagram(directed: Iterable[tuple[str, str]], bidirected: Iterable[tuple[str, str]] = ()) -> "nx.DiGraph[str]":
+class Diagram(nx.DiGraph):
+    """A causal diagram: a directed graph that notebooks show as a picture."""
+
+    def _repr_html_(self) -> str:
+        return svg(self)
+
+
+def diagram(directed: Iterable[tuple[str, str]], bidirected: Iterable[tuple[str, str]] = ()) -> Diagram:
     """Build a causal diagram by hand.
 
     Parameters
@@ -19,8 +27,8 @@ def diagram(directed: Iterable[tuple[str, str]], bidirected: Iterable[tuple[str,
 
     Returns
     -------
-    networkx.DiGraph
-        Its nodes have the attribute `latent`.
+    Diagram
+        A `networkx.DiGraph`, shown as a picture in notebooks. Its nodes have the attribute `latent`.
 
     Examples
     --------
@@ -31,7 +39,7 @@ def diagram(directed: Iterable[tuple[str, str]], bidirected: Iterable[tuple[str,
     >>> [node for node, latent in graph.nodes(data="latent") if latent]
     ['U(X,Y)']
     """
-    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph = Diagram()
     for cause, effect in directed:
         graph.add_edge(cause, effect)
     for one, other in bidirected:

@@ -8,7 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import pyro
 import pyro.distributions as dist
 import torch
@@ -19,6 +18,7 @@ from torch.distributions import Distribution
 from causalaudit.errors import ProgramError, nearest
 from causalaudit.randomness import seeded
 from causalaudit.scm.execution import numerics
+from causalaudit.scm.graph import Diagram
 from causalaudit.scm.handlers import Intervene, Program, Record, Tensors, run
 from causalaudit.scm.noise import has_shape, noise_of
 from causalaudit.scm.tracing import PEOPLE, CheckedRun, finite_traces, same_sites, trace
@@ -49,7 +49,7 @@ class Structure:
     parameters: tuple[str, ...]
     derived: tuple[str, ...]
     variables: tuple[str, ...]
-    graph: "nx.DiGraph[str]"
+    graph: Diagram
     laws: dict[str, Distribution]
     dtypes: dict[str, torch.dtype]
     shape_has_parents: frozenset[str]
@@ -78,7 +78,7 @@ def inspect_program(program: Program, latents: Collection[str]) -> Structure:
         shape_has_parents = _verify_dependences(program, traces, known)
         _verify_alone(program, traces)
         _verify_vmap(program, traces)
-    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph = Diagram()
     for name in variables:
         graph.add_node(name, latent=name in latents)
         graph.add_edges_from((parent, name) for parent in variables if parent in known[name])

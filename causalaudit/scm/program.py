@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
+from html import escape
 from typing import Any
 
-import networkx as nx
 import pandas as pd
 import pyro.distributions as dist
 import torch
@@ -16,6 +16,7 @@ from causalaudit.people import check_table
 from causalaudit.randomness import seeded
 from causalaudit.scm.columns import Codec, check_support, site_column
 from causalaudit.scm.execution import numerics
+from causalaudit.scm.graph import Diagram
 from causalaudit.scm.handlers import Intervene, Mechanisms, Program, Record, Tensors, run
 from causalaudit.scm.inspection import inspect_program
 from causalaudit.scm.noise import COUPLINGS, couplings_of, noise_of
@@ -43,8 +44,8 @@ class SCM:
 
     Attributes
     ----------
-    graph : networkx.DiGraph
-        The causal diagram over the variables; nodes have the attribute `latent`.
+    graph : Diagram
+        The causal diagram over the variables, a `networkx.DiGraph`; nodes have the attribute `latent`.
     parameters, derived, variables, columns : tuple of str
         Global sample sites; global deterministic sites; per-person sites in causal order; those of them
         that have a column.
@@ -93,7 +94,7 @@ class SCM:
         self.codec = Codec(self.levels, self.structure.laws, self.structure.dtypes)
 
     @property
-    def graph(self) -> "nx.DiGraph[str]":
+    def graph(self) -> Diagram:
         return self.structure.graph
 
     @property
@@ -120,6 +121,21 @@ class SCM:
     def __repr__(self) -> str:
         edges = ", ".join(f"{cause} → {effect}" for cause, effect in self.graph.edges)
         return f"SCM {self.name!r}: {len(self.parameters)} parameters; {edges or 'no edges'}"
+
+    def _repr_html_(self) -> str:
+        """Show the diagram, the parameters, and what is assumed about the noise of each variable."""
+        couplings = self.couplings()
+        rows = [
+            {
+                "variable": name,
+                "distribution": self.families[name],
+                "noise": couplings.get(name, "none"),
+                "levels": ", ".join(map(str, self.levels.get(name, []))),
+            }
+            for name in self.variables
+        ]
+        title = f"<b>SCM {escape(str(self.name))}</b>, parameters: {escape(', '.join(self.parameters) or 'none')}"
+        return f"<p>{title}</p>{self.graph._repr_html_()}{pd.DataFrame(rows).to_html(index=False, border=0)}"
 
     def _check_levels(self) -> None:
         for column, values in self.levels.items():

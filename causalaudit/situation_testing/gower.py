@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.errors import DataError, nearest
-from causalaudit.situation_testing.space import Feature, Space
+from causalaudit.situation_testing.geometry import ComparedFeature, Geometry
 
 SCALES = ("range", "std", "authors")
 Distance = Callable[[pd.DataFrame, pd.DataFrame], Any]
@@ -19,7 +19,7 @@ class Gower:
     """Gower's distance: the weighted mean over the features of how much two people differ in each.
 
     Numbers and ordered categories (by position) differ by their distance in units of the scale, other features by 0 or
-    1. A feature that is missing for either person is left out of their mean.
+    1. A feature that is missing for either person is left out of their mean; an audit refuses missing values.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Gower:
     References
     ----------
     Gower (1971), A general coefficient of similarity and some of its properties. Alvarez and Ruggieri (2025),
-    equations 3 to 5.
+    equations 3, 4 and 5 (5, 3 and 4 in the preliminary paper of 2023).
 
     Examples
     --------
@@ -67,17 +67,24 @@ class Gower:
         """To how many decimals a test with this distance rounds before it compares."""
         return None if self.scale == "range" else 3
 
+    @property
+    def setting(self) -> dict[str, Any]:
+        """How it was made, in plain values."""
+        categorical = None if self.categorical is None else [str(name) for name in self.categorical]
+        weights = None if self.weights is None else {str(name): float(self.weights[name]) for name in self.weights}
+        return {"scale": self.scale, "categorical": categorical, "weights": weights}
+
     def matrix(self, people: pd.DataFrame, others: pd.DataFrame | None = None) -> np.ndarray:
         """Return the distances of people (rows) from others (columns), by default from one another.
 
         The scales are those of the people.
         """
-        space = self.space(people)
-        coordinates = space.encode(people)
-        return space.matrix(coordinates, coordinates if others is None else space.encode(others))
+        geometry = self.geometry(people)
+        coordinates = geometry.encode(people)
+        return geometry.matrix(coordinates, coordinates if others is None else geometry.encode(others))
 
-    def space(self, data: pd.DataFrame) -> Space:
-        """Return the space in which people with these features are compared."""
+    def geometry(self, data: pd.DataFrame) -> Geometry:
+        """Return the geometry in which people with these features are compared."""
         for name in (*(self.categorical or ()), *(self.weights or {})):
             if name not in data.columns:
                 raise DataError(
@@ -89,28 +96,28 @@ class Gower:
         features = tuple(self._feature(name, data[name]) for name in data.columns)
         raw = np.stack([feature.codes(data[feature.name]) for feature in features], axis=1)
         shift, scale = _range(raw) if self.scale == "range" else _moments(raw)
-        return Space(features, weights / weights.sum(), shift, scale)
+        return Geometry(features, weights / weights.sum(), shift, scale)
 
-    def _feature(self, name: str, column: "pd.Series[Any]") -> Feature:
+    def _feature(self, name: str, column: "pd.Series[Any]") -> ComparedFeature:
         if name in (self.categorical or ()):
-            return Feature(name, pd.Index(column.dropna().unique()), overlap=True)
+            return ComparedFeature(name, pd.Index(column.dropna().unique()), overlap=True)
         return plain_feature(name, column)
 
 
-def plain_feature(name: str, column: "pd.Series[Any]") -> Feature:
+def plain_feature(name: str, column: "pd.Series[Any]") -> ComparedFeature:
     """Return how a column is compared if nothing is said: as a number, by position, or by 0 or 1."""
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return Feature(name, pd.Index(column.cat.categories), overlap=not column.cat.ordered)
+        return ComparedFeature(name, pd.Index(column.cat.categories), overlap=not column.cat.ordered)
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-        return Feature(name, None, overlap=False)
-    return Feature(name, pd.Index(column.dropna().unique()), overlap=True)
+        return ComparedFeature(name, None, overlap=False)
+    return ComparedFeature(name, pd.Index(column.dropna().unique()), overlap=True)
 
 
-def custom_space(data: pd.DataFrame, distance: Distance) -> Space:
-    """Return the space of a distance given as a function of two tables."""
+def custom_geometry(data: pd.DataFrame, distance: Distance) -> Geometry:
+    """Return the geometry of a distance given as a function of two tables."""
     features = tuple(plain_feature(name, data[name]) for name in data.columns)
     ones = np.ones(len(features))
-    return Space(features, ones, 0 * ones, ones, distance, data.dtypes.to_dict())
+    return Geometry(features, ones, 0 * ones, ones, distance, data.dtypes.to_dict())
 
 
 def _range(raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,8 @@
 """Nearest neighbours: exact, with ties broken by row, by a k-d tree where it pays and by brute force elsewhere.
 
 Distances are compared after rounding to 1e-12. A tree only proposes candidates, among which the answer surely is; they
-are ranked by the same arithmetic as in brute force, so that both give the same answer to the bit.
+are ranked by the same arithmetic as in brute force, so that both give the same answer to the bit. (Equations 6 and 7 of
+Alvarez and Ruggieri 2025; Algorithm 2 of the preliminary paper.)
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,24 +12,25 @@ from functools import cached_property
 import numpy as np
 from scipy.spatial import KDTree
 
-from causalaudit.situation_testing.space import Space
+from causalaudit.people import distinct_rows
+from causalaudit.progress import pieces
+from causalaudit.situation_testing.geometry import Geometry
 
 _UNIT = 1e12  # distances are compared in whole numbers of 1e-12
 _SLACK = 1e-9  # how far a distance of the tree may be off
 _SPARE = 4  # candidates beyond those asked for, to see whether a tie is cut
 _SMALLEST_FOREST = 64  # fewer people than this are searched faster without a tree
-_BUDGET = 2**20  # distances that are held at once
 _BLOCK = 256  # draws of a person that share their candidates
 
 
 @dataclass(frozen=True)
-class Group:
-    """People among whom neighbours are searched.
+class SearchSpace:
+    """People among whom neighbours are searched: the control or the test search space (Definition 4.1).
 
     Attributes
     ----------
-    space
-        Where they are compared.
+    geometry
+        How they are compared.
     coordinates
         Where they are: people × features, in the order of the rows of the data.
     rejected
@@ -39,7 +41,7 @@ class Group:
         False forces brute force.
     """
 
-    space: Space
+    geometry: Geometry
     coordinates: np.ndarray
     rejected: np.ndarray
     later_first: bool = False
@@ -51,9 +53,9 @@ class Group:
     @cached_property
     def tree(self) -> KDTree | None:
         """A k-d tree in the Manhattan embedding, if it pays."""
-        if not (self.use_tree and self.space.embeddable and len(self) >= _SMALLEST_FOREST):
+        if not (self.use_tree and self.geometry.embeddable and len(self) >= _SMALLEST_FOREST):
             return None
-        return None if np.isnan(self.coordinates).any() else KDTree(self.space.embed(self.coordinates))
+        return KDTree(self.geometry.embed(self.coordinates))
 
     def nearest(self, centres: np.ndarray, k: int, own: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the positions of the k nearest of each centre, nearest first, and their distances.
@@ -61,14 +63,15 @@ class Group:
         `own` is the position of each centre itself in the group, which is left out.
         """
         more = k + (own is not None)
-        places, back = np.unique(centres, axis=0, return_inverse=True)
+        distinct = distinct_rows(list(centres.T))
+        places = centres[distinct.first]
         positions = np.empty((len(places), more), dtype=np.int64)
         distances = np.empty((len(places), more))
         left = np.arange(len(places))
-        if self.tree is not None and not np.isnan(places).any():
+        if self.tree is not None:
             left = self._ask_tree(self.tree, places, positions, distances)
         self._ask_everyone(places, left, positions, distances)
-        positions, distances = positions[back.ravel()], distances[back.ravel()]
+        positions, distances = positions[distinct.inverse], distances[distinct.inverse]
         if own is None:
             return positions, distances
         keep = positions != own[:, None]
@@ -78,9 +81,9 @@ class Group:
     def _ask_tree(self, tree: KDTree, centres: np.ndarray, positions: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Fill in what the tree can tell for sure; return the centres for which it cannot, because a tie is cut."""
         wanted = min(positions.shape[1] + _SPARE, len(self))
-        far, found = tree.query(self.space.embed(centres), k=wanted, p=1)
+        far, found = tree.query(self.geometry.embed(centres), k=wanted, p=1)
         found.sort(axis=1)
-        gaps = self.space.gaps(centres[:, None], self.coordinates[found])
+        gaps = self.geometry.gaps(centres[:, None], self.coordinates[found])
         columns = self._rank(gaps, positions.shape[1])
         positions[:] = np.take_along_axis(found, columns, axis=1)
         distances[:] = np.take_along_axis(gaps, columns, axis=1)
@@ -91,8 +94,9 @@ class Group:
         self, centres: np.ndarray, which: np.ndarray, positions: np.ndarray, distances: np.ndarray
     ) -> None:
         """Fill in the answer for some centres by brute force, in chunks."""
-        for rows in _chunks(which, len(self)):
-            gaps = self.space.matrix(centres[rows], self.coordinates)
+        for part in pieces(len(which), each=len(self)):
+            rows = which[part]
+            gaps = self.geometry.matrix(centres[rows], self.coordinates)
             columns = self._rank(gaps, positions.shape[1])
             positions[rows], distances[rows] = columns, np.take_along_axis(gaps, columns, axis=1)
 
@@ -144,18 +148,18 @@ class Group:
         counts = np.empty((len(sizes), draws, people), dtype=np.min_scalar_type(sizes[-1] + 1))
         found = np.empty_like(counts)
         order = self._order(centres)
-        for block in np.array_split(np.arange(draws), -(-draws // _BLOCK)):
+        for block in pieces(draws, budget=_BLOCK):
             numbers = order[:, block]
             places = np.take_along_axis(centres, numbers[..., None], axis=1)
             for person, candidates in enumerate(self._candidates(places, sizes[-1])):
-                for part in _chunks(np.arange(len(block)), len(candidates)):
+                for part in pieces(numbers.shape[1], each=len(candidates)):
                     where = numbers[person, part], person
                     self._count(places[person, part], candidates, sizes, limit, counts, found, where)
         return counts, found
 
     def _order(self, centres: np.ndarray) -> np.ndarray:
         """Return the draws of each person along the coordinate that varies most, so that blocks of them are small."""
-        if self.tree is None or np.isnan(centres).any():
+        if self.tree is None:
             return np.broadcast_to(np.arange(centres.shape[1]), centres.shape[:2])
         widest = np.ptp(centres, axis=1).argmax(axis=1)
         return np.take_along_axis(centres, widest[:, None, None], axis=2)[..., 0].argsort(axis=1, kind="stable")
@@ -166,11 +170,11 @@ class Group:
         Around the middle of her places, at radius r, the k-th neighbour of any place is at most r farther than that of
         the middle; and so everyone among the k nearest of a place is at most 2 r farther from the middle.
         """
-        if self.tree is None or np.isnan(centres).any():
+        if self.tree is None:
             everyone = np.arange(len(self))
             yield from (everyone for _ in centres)
             return
-        points = self.space.embed(centres)
+        points = self.geometry.embed(centres)
         low, high = points.min(axis=1), points.max(axis=1)
         middle, radius = (low + high) / 2, ((high - low) / 2).sum(axis=1)
         reach = self.tree.query(middle, k=[k], p=1)[0][:, 0] + 2 * radius + _SLACK
@@ -197,7 +201,7 @@ class Group:
                 found[place, part, person] = size
                 counts[place, part, person] = size * rejected[0]
             return
-        keys, bits, most = self._keys(self.space.matrix(centres, self.coordinates[candidates]), limit)
+        keys, bits, most = self._keys(self.geometry.matrix(centres, self.coordinates[candidates]), limit)
         cuts = [size - 1 for size in sizes if size < keys.shape[1]]
         if cuts:
             keys = np.partition(keys, cuts, axis=1)
@@ -211,9 +215,3 @@ class Group:
             else:
                 found[place, part, person] = np.count_nonzero(near[:, :size], axis=1)
                 counts[place, part, person] = np.count_nonzero(hits[:, :size] & near[:, :size], axis=1)
-
-
-def _chunks(rows: np.ndarray, columns: int) -> Iterator[np.ndarray]:
-    step = max(1, _BUDGET // max(1, columns))
-    for start in range(0, len(rows), step):
-        yield rows[start : start + step]

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _CONTROL, _TEST, _WALD = "#7f7f7f", "#c44e52", "#4c72b0"
 _COLOURS = ("#c44e52", "#4c72b0", "#55a868", "#8172b3", "#ccb974", "#64b5cd")
+_SIDES = {"control": (-0.2, _CONTROL), "test": (0.2, _TEST)}  # where a group is drawn, and its colour
+_DOT: dict[str, Any] = {"markeredgecolor": "white", "markersize": 5.5}
+_INTERVALS = {"wald2": (_WALD, 1.2), "population": (_TEST, 1.2), "structural": (_TEST, 3.5)}
 
 
 def plot_cases(
@@ -24,9 +27,9 @@ def plot_cases(
 ) -> Axes:
     """Draw the number of cases, or their mean difference, against k, for one or more situation tests.
 
-    Solid lines are all cases at the point counterfactual, dashed ones those that are significant. If there are draws, a
-    band holds the number of cases of a draw with the probability `prob`; points outside of it are hollow. (Figures 4,
-    5, 7 and 8 of Alvarez and Ruggieri 2025.)
+    Solid lines are all cases, dashed ones those that are significant, both at the point counterfactual. If there are
+    draws, a band holds the number of cases of a draw with the probability `prob`; points outside of it are hollow.
+    (Figures 4, 5, 7 and 8 of Alvarez and Ruggieri 2025.)
 
     Parameters
     ----------
@@ -34,7 +37,7 @@ def plot_cases(
         A result, or several with their names.
     value
         "cases"; "delta" for the mean difference of the cases; or "cf_cases" for those whom the decision would have
-        treated otherwise, significant by the bound of their groups (the papers take `centers=True`).
+        treated otherwise, significant by the bound of their groups (the papers take `centres=True`).
     ax
         Where to draw.
 
@@ -42,7 +45,7 @@ def plot_cases(
     --------
     >>> import causalaudit as ca
     >>> applicants = ca.datasets.make_loan(500, seed=0)
-    >>> result = ca.situation_testing(applicants, "approved", {"gender": "female"}, ["salary"], k=[5, 10, 20])
+    >>> result = ca.situation_testing(applicants, "approved", {"gender": "female"}, features=["salary"], k=[5, 10, 20])
     >>> ca.plots.plot_cases({"ST": result}).get_ylabel()
     'cases'
     """
@@ -53,16 +56,15 @@ def plot_cases(
     named = dict(results) if isinstance(results, Mapping) else {"": results}
     for place, (name, result) in enumerate(named.items(), start=len(ax.get_lines()) // 2):
         colour = _COLOURS[place % len(_COLOURS)]
-        for column, style in (("discriminated", "-o"), ("significant", "--s")):
-            rows = _against_k(result.table, column, value)
-            label = f"{name}, significant" if column == "significant" else name or "all"
-            ax.plot(
-                rows.index, rows, style, color=colour, label=label.removeprefix(", "), markersize=3.5, linewidth=1.2
-            )
         summary = result.summary()
-        if value == "cases" and "expected_low" in summary:
-            label = f"{name}, over the draws ({result.settings['prob']:.0%})".removeprefix(", ")
+        banded = value == "cases" and "expected_low" in summary
+        for column, style, kind in (("beyond_tau", "-o", "all"), ("significant", "--s", "significant")):
+            rows = _against_k(result.table, column, value)
+            words = ", ".join(filter(None, [name, kind, "at the point counterfactual" if banded else ""]))
+            ax.plot(rows.index, rows, style, color=colour, label=words, markersize=3.5, linewidth=1.2)
+        if banded:
             low, high = summary["expected_low"], summary["expected_high"]
+            label = ", ".join(filter(None, [name, f"all, over the draws ({result.settings['prob']:.0%})"]))
             ax.fill_between(summary.index, low, high, color=colour, alpha=0.2, linewidth=0, label=label)
             mark_outside(ax, summary.index, summary["cases"], ~summary["cases"].between(low, high), colour)
     ax.set(xlabel="k", ylabel=labels[value], ylim=(0, None))
@@ -77,7 +79,7 @@ def _against_k(table: pd.DataFrame, column: str, value: str) -> "pd.Series[Any]"
     if value == "cf_cases":
         if "cf_flip" not in table:
             raise DataError("The decision on the counterfactual people is not known.")
-        chosen = table["cf_flip"] if column == "discriminated" else table["cf_flip"] & table[column]
+        chosen = table["cf_flip"] if column == "beyond_tau" else table["cf_flip"] & table[column]
     return chosen.groupby(level="k").sum()
 
 
@@ -85,6 +87,7 @@ def plot_groups(
     result: "SituationTestingResult",
     complainants: Sequence[Any],
     feature: str,
+    *,
     k: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -97,28 +100,33 @@ def plot_groups(
     --------
     >>> import causalaudit as ca
     >>> applicants = ca.datasets.make_loan(500, seed=0)
-    >>> result = ca.situation_testing(applicants, "approved", {"gender": "female"}, ["salary", "balance"])
-    >>> cases = result.at()[lambda table: table.discriminated].index[:5]
+    >>> result = ca.situation_testing(applicants, "approved", {"gender": "female"}, features=["salary", "balance"])
+    >>> cases = result.at()[lambda table: table.beyond_tau].index[:5]
     >>> ca.plots.plot_groups(result, cases, "salary").get_ylabel()
     'salary'
     """
-    if feature not in result.settings["features"]:
-        raise DataError(f"{feature!r} is not a feature of the test: {', '.join(result.settings['features'])}.")
+    if feature not in result.question.features:
+        known = ", ".join(map(str, result.question.features))
+        raise DataError(f"{feature!r} is not a feature of the test: {known}.")
+    if len(complainants) == 0:
+        raise DataError("There is nobody to draw: complainants is empty.")
     ax = own_axes(ax)
     shown = [result.explain(complainant, k) for complainant in complainants]
-    levels = _levels(result.search.data[feature])
+    levels = _levels(result.evidence.people[feature], [table[side, feature] for table in shown for side in _SIDES])
     handles: dict[str, Any] = {}
-    for offset, side, colour in ((-0.2, "control", _CONTROL), (0.2, "test", _TEST)):
-        values = [_numbers(table[side, feature].dropna(), levels) for table in shown]
+    for side, (offset, colour) in _SIDES.items():
+        columns = [table[side, feature].dropna() for table in shown]
+        values = [_numbers(column, levels) for column in columns]
         places = np.arange(len(shown)) + offset
-        draw = _draw_boxes if levels is None else _draw_counts
-        group = draw(ax, places, [value[1:] for value in values], colour)
+        draw = _draw_boxes if levels is None else _draw_discs
+        group = draw(ax, [value[1:] for value in values], places, colour)
         (cross,) = ax.plot(places, [value[0] for value in values], "x", color=colour, markersize=7)
-        handles |= {f"{side} group": group if shown else cross, _centre_name(result, side): cross}
+        handles |= {f"{side} group": group, _centre_name(result, side): cross}
     if levels is not None:
         ax.set_yticks(range(len(levels)), [str(level) for level in levels])
+        ax.set_ylim(-0.5, len(levels) - 0.5)
     ax.set_xticks(range(len(shown)), [str(label) for label in complainants])
-    ax.set(xlabel="complainant", ylabel=feature)
+    ax.set(xlabel="complainant", ylabel=str(feature))
     ax.legend(
         list(handles.values()), list(handles), loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False,
         fontsize="small",
@@ -126,39 +134,45 @@ def plot_groups(
     return ax
 
 
-def _levels(column: "pd.Series[Any]") -> list[Any] | None:
-    """Return the levels of a feature that is no number, in the order of a categorical."""
-    if pd.api.types.is_numeric_dtype(column):
+def _levels(column: "pd.Series[Any]", shown: "list[pd.Series[Any]]") -> list[Any] | None:
+    """Return the levels of a feature, those of counterfactuals included; None if it is a number."""
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         return None
-    return list(column.cat.categories) if isinstance(column.dtype, pd.CategoricalDtype) else sorted(column.unique())
+    levels = list(column.cat.categories) if isinstance(column.dtype, pd.CategoricalDtype) else sorted(column.unique())
+    more = pd.unique(pd.concat([part.dropna().astype(object) for part in shown]))
+    return levels + [level for level in more if level not in levels]
 
 
-def _numbers(values: "pd.Series[Any]", levels: list[Any] | None) -> np.ndarray:
-    return values.to_numpy(dtype=float) if levels is None else pd.Index(levels).get_indexer(pd.Index(values))
+def _numbers(column: "pd.Series[Any]", levels: list[Any] | None) -> np.ndarray:
+    if levels is None:
+        return column.astype(float).to_numpy()
+    return np.array([levels.index(value) for value in column])
 
 
-def _draw_boxes(ax: Axes, places: np.ndarray, groups: list[np.ndarray], colour: str) -> Any:
-    drawn = ax.boxplot(groups, positions=places, widths=0.32, patch_artist=True)
-    for box, median in zip(drawn["boxes"], drawn["medians"], strict=True):
+def _draw_boxes(ax: Axes, values: list[np.ndarray], places: np.ndarray, colour: str) -> Any:
+    boxes = ax.boxplot(values, positions=places, widths=0.32, patch_artist=True)
+    for box, median in zip(boxes["boxes"], boxes["medians"], strict=True):
         box.set(facecolor=colour, alpha=0.35, edgecolor=colour)
         median.set(color=colour)
-    return next(iter(drawn["boxes"]), None)
+    return boxes["boxes"][0]
 
 
-def _draw_counts(ax: Axes, places: np.ndarray, groups: list[np.ndarray], colour: str) -> Any:
-    for place, group in zip(places, groups, strict=True):
-        codes, counts = np.unique(group, return_counts=True)
-        ax.scatter(
-            np.full(len(codes), place), codes, s=400 * counts / len(group), color=colour, alpha=0.35, linewidth=0
-        )
+def _draw_discs(ax: Axes, values: list[np.ndarray], places: np.ndarray, colour: str) -> Any:
+    for place, value in zip(places, values, strict=True):
+        codes, counts = np.unique(value, return_counts=True)
+        area = 400 * counts / max(1, len(value))
+        ax.scatter(np.full(len(codes), place), codes, s=area, color=colour, alpha=0.35, linewidth=0)
     return Patch(color=colour, alpha=0.35, linewidth=0)
 
 
 def _centre_name(result: "SituationTestingResult", side: str) -> str:
-    return "her counterfactual" if side == "test" and result.counterfactuals is not None else "the complainant"
+    moved = side == "test" and result.evidence.counterfactual is not None
+    return "her counterfactual" if moved else "the complainant"
 
 
-def plot_distributions(result: "SituationTestingResult", feature: str, bins: int = 40, ax: Axes | None = None) -> Axes:
+def plot_distributions(
+    result: "SituationTestingResult", feature: str, bins: int = 40, *, ax: Axes | None = None
+) -> Axes:
     """Draw the distribution of a feature among the complainants, factual and counterfactual.
 
     The counterfactual one is the average over draws. (Figure 2 of Alvarez and Ruggieri 2025.)
@@ -169,20 +183,22 @@ def plot_distributions(result: "SituationTestingResult", feature: str, bins: int
     >>> applicants = ca.datasets.make_loan(500, seed=0)
     >>> men = applicants.assign(salary=applicants.salary_if_male, balance=applicants.balance_if_male)
     >>> worlds = ca.CounterfactualDraws.from_frame(men)
-    >>> result = ca.situation_testing(applicants, "approved", {"gender": "female"}, ["salary", "balance"], worlds)
+    >>> result = ca.situation_testing(
+    ...     applicants, "approved", {"gender": "female"}, features=["salary", "balance"], counterfactuals=worlds
+    ... )
     >>> ca.plots.plot_distributions(result, "salary").get_xlabel()
     'salary'
     """
-    worlds, centres = result.counterfactuals, result.search.centres
-    if worlds is None or centres is None:
+    evidence = result.evidence
+    if evidence.counterfactual is None:
         raise DataError("There are no counterfactuals to draw: this is standard situation testing.")
-    if feature not in worlds.dataset:
-        raise DataError(f"The counterfactuals do not hold {feature!r} apart from its factual values.")
-    ax = own_axes(ax)
-    factual = result.search.data.loc[result.search.complainants, feature]
+    if feature not in evidence.counterfactual.draws:
+        raise DataError(f"The counterfactuals do not hold {feature!r} as a feature, apart from its factual values.")
+    factual = evidence.people[feature].iloc[evidence.rows]
     if not pd.api.types.is_numeric_dtype(factual):
         raise DataError(f"{feature!r} is not a number.")
-    draws = worlds.dataset[feature].to_numpy()[:, centres.columns]
+    ax = own_axes(ax)
+    draws = evidence.counterfactual.draws[feature].to_numpy()
     edges = np.linspace(min(factual.min(), draws.min()), max(factual.max(), draws.max()), bins + 1).tolist()
     for values, colour, label in ((factual, _CONTROL, "factual"), (draws.ravel(), _TEST, "counterfactual")):
         weights = np.full(values.size, 1 / values.size)
@@ -196,11 +212,13 @@ def plot_forest(
     result: "SituationTestingResult",
     complainants: Sequence[Any] | None = None,
     k: int | None = None,
+    *,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw complainants in rows: delta with Wald's two-sided and, with draws, the credible intervals.
 
-    A delta at the point counterfactual that is outside of its structural interval is hollow.
+    Delta at the point counterfactual is a dot on Wald's interval, the mean over draws one on the structural interval.
+    The former may lie outside of the latter: it is then hollow.
 
     Parameters
     ----------
@@ -217,37 +235,40 @@ def plot_forest(
     --------
     >>> import causalaudit as ca
     >>> applicants = ca.datasets.make_loan(500, seed=0)
-    >>> result = ca.situation_testing(applicants, "approved", {"gender": "female"}, ["salary", "balance"])
+    >>> result = ca.situation_testing(applicants, "approved", {"gender": "female"}, features=["salary", "balance"])
     >>> ax = ca.plots.plot_forest(result, complainants=result.at().index[:5])
     >>> len(ax.get_yticks())
     5
     """
     table = result.at(k)
     if complainants is None:
-        cases = table[table["discriminated"]].sort_values("delta", ascending=False, kind="stable")
+        cases = table[table["beyond_tau"]].sort_values("delta", ascending=False, kind="stable")
         complainants = list(cases.index[np.unique(np.linspace(0, len(cases) - 1, min(20, len(cases))).astype(int))])
-    table = table.loc[list(complainants)]
+    everyone, table = len(table), table.loc[list(complainants)]
     ax = own_axes(ax)
-    settings = result.settings
-    centre = "" if result.counterfactuals is None else " at the point counterfactual"
-    lines = [("ci2", _WALD, -0.22, 1.2, f"Δ{centre}, Wald {1 - settings['alpha']:.0%}")]
-    if "structural_low" in table:
-        lines += [
-            ("hdi", _TEST, 0.0, 1.2, f"population of the neighbourhoods, {settings['prob']:.0%}"),
-            ("structural", _TEST, 0.22, 3.5, f"structural: mean over the draws, {settings['prob']:.0%}"),
-        ]
+    ax.set(ylim=(len(table) - 0.4, -0.6), xlabel=f"Δ at k = {result.size(k)}", ylabel="complainant")
+    if table.empty:
+        words = f"none of {everyone} complainants has {result.question.case.replace('delta', 'Δ')}"
+        ax.text(0.5, 0.5, words, ha="center", transform=ax.transAxes)
+        ax.set_yticks([])
+        return ax
     rows = np.arange(len(table))
-    for name, colour, offset, width, label in lines:
-        ends = table[f"{name}_low"], table[f"{name}_high"]
-        ax.hlines(rows + offset, *ends, color=colour, linewidth=width, label=label)
-        points = table["delta" if name == "ci2" else "delta_mean"]
-        if name != "hdi":
-            ax.plot(points, rows + offset, "o", color=colour, markeredgecolor="white", markersize=5.5)
+    centre = "" if result.evidence.counterfactual is None else " at the point counterfactual"
+    _draw_interval(ax, table, "wald2", rows - 0.22, f"Δ{centre}, Wald {1 - result.question.alpha:.0%}")
+    ax.plot(table["delta"], rows - 0.22, "o", color=_WALD, **_DOT)
     if "structural_low" in table:
+        prob = f"{result.question.prob:.0%}"
+        _draw_interval(ax, table, "population", rows, f"population of the neighbourhoods, {prob}")
+        _draw_interval(ax, table, "structural", rows + 0.22, f"mean Δ over the draws, structural {prob}")
+        ax.plot(table["delta_mean"], rows + 0.22, "o", color=_TEST, **_DOT)
         outside = ~table["delta"].between(table["structural_low"], table["structural_high"])
         mark_outside(ax, table["delta"], rows - 0.22, outside, _WALD)
-    ax.axvline(settings["tau"], color=_CONTROL, linewidth=0.8, linestyle=":")
+    ax.axvline(result.question.tau, color=_CONTROL, linewidth=0.8, linestyle=":")
     ax.set_yticks(rows, [str(label) for label in table.index])
-    ax.set(ylim=(len(table) - 0.4, -0.6), xlabel=f"Δ at k = {result.size(k)}", ylabel="complainant")
     ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return ax
+
+
+def _draw_interval(ax: Axes, table: pd.DataFrame, kind: str, rows: np.ndarray, label: str) -> None:
+    colour, width = _INTERVALS[kind]
+    ax.hlines(rows, table[f"{kind}_low"], table[f"{kind}_high"], color=colour, linewidth=width, label=label)

@@ -1,4 +1,4 @@
-"""What is asked of a situation test, checked; and what follows for each complainant from the counts of both groups."""
+"""What is asked of a situation test, checked once: who is compared with whom, by what, and when it is a case."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,84 +8,124 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.decisions import Decision
 from causalaudit.errors import DataError, check_count
-from causalaudit.intervals import newcombe, wald_width
+from causalaudit.people import Groups, check_features, check_seed, check_share, check_table, read_protected
+from causalaudit.storage import storable
 
 DIRECTIONS = ("negative", "positive")
 
 
-@dataclass(frozen=True)
-class Question:
-    """The numbers that turn counts into verdicts."""
+@storable
+@dataclass(frozen=True, eq=False)
+class SituationQuestion:
+    """The question of a situation test.
 
+    Attributes
+    ----------
+    groups
+        Who is protected, and whom they are compared with.
+    features
+        The columns by which people are compared.
+    sizes
+        The sizes of the groups, ascending.
+    alpha, prob
+        The level of confidence intervals, the probability of credible ones.
+    tau
+        The accepted deviation.
+    centres
+        Whether complainant and counterfactual are counted in their groups (Remark 4.2).
+    direction
+        Of the discrimination: "negative" is against the complainant, "positive" in her favour.
+    max_distance
+        How far a neighbour may be.
+    seed
+        Of the draws of rejection rates.
+    decimals
+        To how many decimals differences and bounds are rounded before they are compared.
+    """
+
+    groups: Groups
+    features: list[str]
     sizes: tuple[int, ...]
-    alpha: float
-    prob: float
-    tau: float
-    direction: str
+    alpha: float = 0.05
+    prob: float = 0.9
+    tau: float = 0.0
+    centres: bool = False
+    direction: str = "negative"
+    max_distance: float | None = None
+    seed: int = 0
     decimals: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("alpha", self.alpha), ("prob", self.prob)):
-            if not _number(value) or not 0 < value < 1:
-                raise DataError(f"{name} is {value!r}, but must be a number between 0 and 1.")
-        if not _number(self.tau) or not -1 <= self.tau <= 1:
+        check_share("alpha", self.alpha)
+        check_share("prob", self.prob)
+        check_seed(self.seed)
+        if not _is_number(self.tau) or not -1 <= self.tau <= 1:
             raise DataError(f"tau is {self.tau!r}, but must be a number from -1 to 1.")
         if self.direction not in DIRECTIONS:
             raise DataError(f"direction is {self.direction!r}, but must be one of {', '.join(map(repr, DIRECTIONS))}.")
+        if self.max_distance is not None and (not _is_number(self.max_distance) or not self.max_distance > 0):
+            raise DataError(f"max_distance is {self.max_distance!r}, but must be a positive number.")
 
     @property
     def negative(self) -> bool:
         """Whether discrimination is against the complainant, not in favour."""
         return self.direction == "negative"
 
+    @property
+    def case(self) -> str:
+        """What a case is, in words."""
+        return f"delta {'>' if self.negative else '<'} {self.tau:g}"
+
     def beyond(self, values: np.ndarray) -> np.ndarray:
-        """Return whether values lie beyond the accepted deviation; an undefined one does not."""
+        """Return whether values lie beyond the accepted deviation; an undefined one does not.
+
+        Of delta this is individual discrimination: Definition 4.4, in favour of the complainant Definition B.1.
+        """
         if self.decimals is not None:
             values = np.round(values, self.decimals)
         return values > self.tau if self.negative else values < self.tau
 
     def flips(self, rejected: np.ndarray, counterfactual: np.ndarray) -> np.ndarray:
-        """Return who would have had a better (or, in favour: a worse) decision."""
+        """Return who would have had a better (or, in favour: a worse) decision: counterfactual unfairness."""
         return rejected & ~counterfactual if self.negative else ~rejected & counterfactual
 
-    def point_columns(self, counts: pd.DataFrame, alpha: float | None = None) -> dict[str, np.ndarray]:
-        """Return shares, difference, intervals and verdicts from the counts of both groups."""
-        alpha = self.alpha if alpha is None else alpha
-        names = ("rejected_control", "n_control", "rejected_test", "n_test")
-        control, n_control, test, n_test = (counts[name].to_numpy().astype(float) for name in names)
-        numbers = control, n_control, test, n_test
-        with np.errstate(invalid="ignore", divide="ignore"):
-            delta = difference(*numbers)
-            one = wald_width(*numbers, alpha, self.decimals)
-            two = wald_width(*numbers, alpha / 2, self.decimals)
-            low, high = newcombe(*numbers, alpha)
-            shares = control / n_control, test / n_test
-        nothing = np.full(len(delta), np.inf)
-        ends = {
-            "ci_low": delta - one if self.negative else -nothing,
-            "ci_high": nothing if self.negative else delta + one,
-            "ci2_low": delta - two,
-            "ci2_high": delta + two,
-        }
-        if self.decimals is not None:
-            ends = {name: np.round(end, self.decimals) for name, end in ends.items()}
-        cases = self.beyond(delta)
+    @property
+    def setting(self) -> dict[str, Any]:
+        """The question in plain values."""
+        levels = self.groups.setting[self.groups.column]
         return {
-            "p_control": shares[0],
-            "p_test": shares[1],
-            "delta": delta,
-            **ends,
-            "newcombe_low": low,
-            "newcombe_high": high,
-            "discriminated": cases,
-            "significant": cases & self.beyond(ends["ci_low"] if self.negative else ends["ci_high"]),
+            "protected": {self.groups.column: list(levels) if isinstance(levels, tuple) else levels},
+            "features": [str(name) for name in self.features],
+            "k": list(self.sizes),
+            "alpha": float(self.alpha),
+            "prob": float(self.prob),
+            "tau": float(self.tau),
+            "centres": self.centres,
+            "direction": self.direction,
+            "max_distance": None if self.max_distance is None else float(self.max_distance),
+            "seed": int(self.seed),
         }
 
 
-def difference(control: np.ndarray, n_control: np.ndarray, test: np.ndarray, n_test: np.ndarray) -> np.ndarray:
-    """Return the difference of two shares by a single division, so that it compares exactly with a decimal number."""
-    return (control * n_test - test * n_control) / (n_control * n_test)
+def ask_situation(
+    data: pd.DataFrame,
+    decision: Decision,
+    protected: Mapping[str, Any],
+    features: Sequence[str],
+    k: int | Sequence[int],
+    **options: Any,
+) -> SituationQuestion:
+    """Read what the user asks, in the way that all auditors share; the options are those of the question."""
+    check_table(data)
+    groups = read_protected(data, protected)
+    taken = {groups.column: "protected column"}
+    if isinstance(decision, str):
+        taken[decision] = "decision"
+    names = check_features(data, features, taken)
+    control, test = int(groups.protected(data).sum()) - 1, int(groups.compared(data).sum())
+    return SituationQuestion(groups, names, check_sizes(k, control, test), **options)
 
 
 def check_sizes(k: int | Sequence[int], control: int, test: int) -> tuple[int, ...]:
@@ -103,29 +143,5 @@ def check_sizes(k: int | Sequence[int], control: int, test: int) -> tuple[int, .
     return tuple(sorted({int(size) for size in sizes}))
 
 
-def split(data: pd.DataFrame, protected: Mapping[str, Any]) -> tuple[str, np.ndarray, np.ndarray]:
-    """Return the protected column, who is protected, and whom they are compared with."""
-    if not isinstance(protected, Mapping) or len(protected) != 1:
-        raise DataError(f"protected is {protected!r}, but must be {{column: level}} or {{column: (level, reference)}}.")
-    ((column, levels),) = protected.items()
-    if column not in data.columns:
-        raise DataError(f"The protected column {column!r} is not in data.")
-    values = data[column]
-    if values.isna().any():
-        raise DataError(f"The protected column {column!r} is missing for {int(values.isna().sum())} people.")
-    level, *reference = levels if isinstance(levels, tuple) else (levels,)
-    if len(reference) > 1 or reference == [level]:
-        raise DataError(f"protected is {protected!r}: compare one level with one other level.")
-    for name in (level, *reference):
-        if not (values == name).any():
-            found = ", ".join(map(repr, values.unique()))
-            raise DataError(f"Nobody in data has {column!r} equal to {name!r}; its levels are {found}.")
-    ours = (values == level).to_numpy()
-    others = (values == reference[0]).to_numpy() if reference else ~ours
-    if not others.any():
-        raise DataError(f"Everyone in data has {column!r} equal to {level!r}: there is nobody to compare them with.")
-    return str(column), ours, others
-
-
-def _number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)

@@ -1,25 +1,39 @@
 """The answer of a situation test."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.axes import Axes
 
-from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.errors import DataError
-from causalaudit.intervals import shortest_run
-from causalaudit.results import AuditResult
+from causalaudit.people import check_share
+from causalaudit.results import AuditResult, IntervalKind, headline_of, interval_table, verdict_table
+from causalaudit.situation_testing.evidence import SituationEvidence
 from causalaudit.situation_testing.explanation import explain
-from causalaudit.situation_testing.plots import plot_cases, plot_forest
-from causalaudit.situation_testing.posterior import DrawCounts
-from causalaudit.situation_testing.question import Question
-from causalaudit.situation_testing.search import Search
+from causalaudit.situation_testing.group_comparison import excluded_by_newcombe
+from causalaudit.situation_testing.question import SituationQuestion
+from causalaudit.situation_testing.summary import count_cases
+from causalaudit.storage import storable
+
+if TYPE_CHECKING:
+    import arviz as az
+    from matplotlib.axes import Axes
 
 
+class Complaint(NamedTuple):
+    """The unit of a verdict: who complains, as a member of which group, of discrimination in which direction."""
+
+    complainant: Any
+    group: str
+    direction: str
+
+    def __str__(self) -> str:
+        return f"{self.complainant} ({self.group}, {self.direction} discrimination)"
+
+
+@storable
 @dataclass(frozen=True, repr=False, eq=False)
 class SituationTestingResult(AuditResult):
     """Who was discriminated, by situation testing.
@@ -28,39 +42,44 @@ class SituationTestingResult(AuditResult):
     ----------
     table : pandas.DataFrame
         Indexed by `k` and `complainant`. At the point counterfactual: `p_control, p_test` (shares of unfavourable
-        decisions), `delta`, `ci_low, ci_high` (one-sided Wald), `ci2_low, ci2_high` (two-sided), `newcombe_low,
-        newcombe_high`, `discriminated, significant`, and, where the decision on the counterfactual is known, `cf_flip`.
-        With draws: `delta_mean, structural_low, structural_high, prob_discriminated`, `hdi_low, hdi_high`, and
+        decisions), `delta`, `wald_low, wald_high` (one-sided), `wald2_low, wald2_high` (two-sided), `newcombe_low,
+        newcombe_high`, `beyond_tau` (the papers' case), `significant` (by Wald's one-sided bound),
+        `significant_adjusted` (the same, adjusted over all complainants), where the decision on the counterfactual is
+        known `cf_flip`, and `distance_control, distance_test` (of the farthest member of each group). With draws:
+        `delta_mean, structural_low, structural_high, prob_beyond_tau, population_low, population_high`, and
         `prob_cf_flip`.
-    counts : pandas.DataFrame
-        The sizes of both groups and the rejections in them, with the same index.
     settings : dict
         What was asked for.
+    question : SituationQuestion
+        The same, as it was read.
+    evidence : SituationEvidence
+        Both groups of every complainant, and the counts in them.
+    draw_cases : numpy.ndarray or None
+        The number of cases, by k and draw.
 
     Notes
     -----
-    Three kinds of interval answer three questions. *Wald* and *Newcombe* take the counterfactual as known, and the two
-    groups as samples. *Structural* intervals are about delta among the people of these data, uncertain only in where
-    the counterfactual lies. *hdi* is about the difference of rejection rates in the population inside the two
-    neighbourhoods (out to the k+1-th neighbour). None estimates the rate exactly at the person.
+    Three kinds of interval answer three questions; `intervals` lists them. *Wald* and *Newcombe* take the
+    counterfactual as known, and the two groups as samples. *Structural* intervals are about delta among the people of
+    these data, uncertain only in where the counterfactual lies. *Population* intervals are about the difference of
+    rejection rates in the population inside the two neighbourhoods (out to the k+1-th neighbour). None estimates the
+    rate exactly at the person.
     """
 
-    counts: pd.DataFrame
-    question: Question
-    search: Search
-    draw_counts: DrawCounts | None = None
+    question: SituationQuestion
+    evidence: SituationEvidence
     draw_cases: np.ndarray | None = None
+    KIND: ClassVar[str] = "situation testing"
 
     @property
     def title(self) -> str:
-        method = "Situation testing" if self.counterfactuals is None else "Counterfactual situation testing"
-        ((column, level),) = self.settings["protected"].items()
-        return f"{method} of {column} = {level}, {self.settings['direction']} discrimination"
+        method = "Situation testing" if self.evidence.counterfactual is None else "Counterfactual situation testing"
+        return f"{method} of {self.question.groups.words}, {self.question.direction} discrimination"
 
     @property
-    def counterfactuals(self) -> CounterfactualDraws | None:
-        """The counterfactuals, if there were any."""
-        return None if self.search.centres is None else self.search.centres.worlds
+    def counts(self) -> pd.DataFrame:
+        """The sizes of both groups and the rejections in them, with the index of the table."""
+        return self.evidence.counts
 
     def summary(self) -> pd.DataFrame:
         """Count the cases, as the tables of the papers do, a row for each `k`.
@@ -72,22 +91,55 @@ class SituationTestingResult(AuditResult):
             counterfactual is known; with draws the posterior number of cases: `expected_cases, expected_low,
             expected_high`, the interval having the probability `prob`.
         """
-        rows = self.table.groupby(level="k")
-        columns = {
-            "complainants": rows.size(),
-            "cases": rows["discriminated"].sum(),
-            "significant_cases": rows["significant"].sum(),
-        }
-        if "cf_flip" in self.table:
-            columns["cf_cases"] = rows["cf_flip"].sum()
-            both = self.table["cf_flip"] & self.table["significant"]
-            columns["cf_significant_cases"] = both.groupby(level="k").sum()
-        summary = pd.DataFrame(columns)
-        if self.draw_cases is not None:
-            ends = shortest_run(self.draw_cases.T, self.question.prob)
-            summary["expected_cases"] = self.draw_cases.mean(axis=1)
-            summary["expected_low"], summary["expected_high"] = ends
-        return summary
+        return count_cases(self.table, self.draw_cases, self.question.prob)
+
+    @property
+    def intervals(self) -> pd.DataFrame:
+        confidence, prob = 1 - self.question.alpha, self.question.prob
+        samples = "the point counterfactual" if self.evidence.counterfactual is not None else "whom to compare with"
+        known = f"{samples}, and that members of a group are decided alike and independently"
+        rates = "the neighbourhood: the rates behind the decisions of the two groups"
+        kinds = [
+            IntervalKind("wald", confidence, "confidence", "one unit", rates, f"{known}; one-sided"),
+            IntervalKind("wald2", confidence, "confidence", "one unit", rates, f"{known}; two-sided"),
+            IntervalKind("newcombe", confidence, "confidence", "one unit", rates, f"{known}; two-sided"),
+        ]
+        if self.evidence.draws is not None:
+            these = "these people: delta between the groups that they form"
+            there = "the population: the rejection rates inside the two neighbourhoods"
+            kinds += [
+                IntervalKind("structural", prob, "credible", "one unit", these, "the decisions, and the program"),
+                IntervalKind("population", prob, "credible", "one unit", there, "the program"),
+            ]
+        return interval_table(kinds)
+
+    @property
+    def verdicts(self) -> pd.DataFrame:
+        """A row for each complainant at the smallest k, the unit being a `Complaint`; see `AuditResult.verdicts`."""
+        table, draws = self.at(), self.evidence.draws
+        structural, sampling = (np.nan, np.nan) if draws is None else draws.variances(0)
+        alpha, tau = self.question.alpha, self.question.tau
+        return verdict_table(
+            self.complaints(table.index),
+            table["significant_adjusted"].to_numpy() & excluded_by_newcombe(table, self.question),
+            rule=(
+                f"{self.question.case} in Wald's one-sided test, adjusted over all complainants (false-discovery rate "
+                f"{alpha:g}), and Newcombe's {1 - alpha:.0%} interval excludes {tau:g}; k = {self.size()}"
+            ),
+            probability=table.get("prob_beyond_tau", np.nan),
+            value=table["delta"],
+            structural=structural,
+            sampling=sampling,
+        )
+
+    def complaints(self, complainants: "pd.Index[Any]") -> list[Complaint]:
+        """Return the units of the verdicts on some complainants."""
+        return [Complaint(who, self.question.groups.words, self.question.direction) for who in complainants.tolist()]
+
+    @property
+    def headline(self) -> "pd.Series[float]":
+        cases = self.at()["beyond_tau"].sum() if self.draw_cases is None else self.draw_cases[0]
+        return headline_of(cases, f"cases at k = {self.size()}")
 
     def at(self, k: int | None = None) -> pd.DataFrame:
         """Return the table at one k (default: the smallest), indexed by complainant."""
@@ -116,17 +168,18 @@ class SituationTestingResult(AuditResult):
         pandas.DataFrame
             Columns `control` and `test`, each with the person, the features, the decision (1 favourable, 0 not) and the
             distance from the centre; the first row, 0, is the centre itself, followed by the neighbours, nearest first.
-            Without counterfactuals both centres are the complainant.
+            Without counterfactuals both centres are the complainant. Where a feature is called `person`, `decision` or
+            `distance`, our column of that name ends in an underscore.
         """
-        return explain(self.search, complainant, self.size(k))
+        return explain(self.evidence, complainant, self.size(k))
 
     def false_discovery_rate(self, k: int | None = None) -> float:
-        """Return the posterior expected share of people among the flagged who are no cases.
+        """Return the posterior expected share of people who are no cases, among those with a delta beyond tau.
 
-        Flagged is who is discriminated at the point counterfactual; NaN if nobody is.
+        Beyond tau, that is, at the point counterfactual; NaN if nobody is.
         """
         table = self._with_draws(k)
-        return float(1 - table.loc[table["discriminated"], "prob_discriminated"].mean())
+        return float(1 - table.loc[table["beyond_tau"], "prob_beyond_tau"].mean())
 
     def discoveries(self, rate: float = 0.1, k: int | None = None) -> pd.DataFrame:
         """Return the longest list of most probable cases with a posterior expected false-discovery rate of `rate`.
@@ -138,51 +191,43 @@ class SituationTestingResult(AuditResult):
         pandas.DataFrame
             Rows of the table, most probable first.
         """
-        if not 0 < rate < 1:
-            raise DataError(f"rate is {rate!r}, but must be a number between 0 and 1.")
-        table = self._with_draws(k).sort_values("prob_discriminated", ascending=False, kind="stable")
-        chance = table["prob_discriminated"].to_numpy()
+        check_share("rate", rate)
+        table = self._with_draws(k).sort_values("prob_beyond_tau", ascending=False, kind="stable")
+        chance = table["prob_beyond_tau"].to_numpy()
         false = np.cumsum(1 - chance) / np.arange(1, len(chance) + 1)
         last = np.append(np.diff(chance) != 0, True)
         ends = np.flatnonzero(last & (false <= rate + 1e-12))
         return table.iloc[: ends[-1] + 1 if len(ends) else 0]
 
     def _with_draws(self, k: int | None) -> pd.DataFrame:
-        if self.draw_counts is None:
+        if self.evidence.draws is None:
             raise DataError("Probabilities need several counterfactual draws: give counterfactuals of a posterior.")
         return self.at(k)
 
-    @property
-    def verdicts(self) -> pd.DataFrame:
-        table = self.at()
-        known = "prob_discriminated" in table
-        return pd.DataFrame(
-            {
-                "unit": table.index,
-                "flagged": table["discriminated"].to_numpy(),
-                "probability": table["prob_discriminated"].to_numpy() if known else np.nan,
-            }
-        )
-
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the cases against k if there are several, else complainants with their intervals."""
+        from causalaudit.situation_testing.plots import plot_cases, plot_forest  # heavy: only those who draw pay
+
         return plot_cases(self, ax=ax) if len(self.question.sizes) > 1 else plot_forest(self, ax=ax)
 
-    def to_inference_data(self) -> az.InferenceData:
+    def to_inference_data(self) -> "az.InferenceData":
         """Return delta at every draw, k and complainant, beside the table as constant data."""
-        labels = self.search.complainants.to_numpy()
+        import arviz as az
+
+        labels = self.evidence.complainants.to_numpy()
         coords = {"k": list(self.question.sizes), "complainant": labels}
         shape = (len(self.question.sizes), len(labels))
         constants = xr.Dataset(
             {
-                str(name): (("k", "complainant"), self.table[name].to_numpy().reshape(shape))
-                for name in ("p_control", "p_test", "delta", "discriminated", "significant")
+                name: (("k", "complainant"), self.table[name].to_numpy().reshape(shape))
+                for name in ("p_control", "p_test", "delta", "beyond_tau", "significant", "significant_adjusted")
             },
             coords,
         )
-        if self.draw_counts is None:
+        counts = self.evidence.draws
+        if counts is None:
             return az.InferenceData(constant_data=constants)
-        delta = np.stack([self.draw_counts.delta(place) for place in range(shape[0])], axis=1)
+        delta = np.stack([counts.delta(place) for place in range(shape[0])], axis=1)
         draws = xr.Dataset(
             {"delta": (("chain", "draw", "k", "complainant"), delta[None])},
             {"chain": [0], "draw": np.arange(len(delta)), **coords},

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import causalaudit as ca
-from causalaudit.errors import CausalAuditWarning, DataError
+from causalaudit.errors import DataError
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def people():
 def run(people):
     def call(data=people, decision="hired", protected=None, features=("x", "region"), k=5, **options):
         protected = {"sex": "F"} if protected is None else protected
-        return ca.situation_testing(data, decision, protected, list(features), k=k, **options)
+        return ca.situation_testing(data, decision, protected, features=list(features), k=k, **options)
 
     return call
 
@@ -37,13 +37,9 @@ def as_men(people):
     return ca.CounterfactualDraws.from_frame(people[["x", "region"]].assign(x=people.x + 0.1), do={"sex": "M"})
 
 
-def test_a_decision_has_two_values(people, run):
-    with pytest.raises(DataError, match="must have two values, but has 3: 0, 1, 2"):
-        run(people.assign(hired=np.arange(32) % 3))
-    with pytest.raises(DataError, match="must have two values, but has 1: 1"):
+def test_a_decision_is_favourable_for_some_and_not_for_all(people, run):
+    with pytest.raises(DataError, match="Every decision is 1, the favourable value"):
         run(people.assign(hired=1))
-    with pytest.raises(DataError, match="two values, but has 32"):
-        run(decision=lambda frame: frame.x)
     with pytest.raises(DataError, match="No decision is 1, the favourable value; there are 'no', 'yes'"):
         run(people.assign(hired=np.where(people.hired == 1, "yes", "no")))
     with pytest.raises(DataError, match="missing for 1 of 32"):
@@ -52,6 +48,16 @@ def test_a_decision_has_two_values(people, run):
         run(decision="promoted")
     with pytest.raises(DataError, match=r"shape \(2,\) for 32 people"):
         run(decision=lambda frame: [0, 1])
+
+
+def test_probabilities_are_refused_with_the_fix(run):
+    with pytest.raises(DataError, match=r"probabilities, for example .*, but labels are needed here.*> 0\.5"):
+        run(decision=lambda frame: frame.x)
+
+
+def test_all_labels_but_the_favourable_are_unfavourable(people, run):
+    several = np.where(people.hired == 1, "yes", np.where(people.index % 2, "no", "later"))
+    pd.testing.assert_frame_equal(run(people.assign(hired=several), favourable="yes").table, run().table)
 
 
 def test_text_and_minus_one_are_decisions_too(people, run):
@@ -66,14 +72,14 @@ def test_protected_levels(people, run):
         run(protected={"sex": "female"})
     with pytest.raises(DataError, match="equal to 'X'"):
         run(protected={"sex": ("F", "X")})
-    with pytest.raises(DataError, match="one other level"):
+    with pytest.raises(DataError, match="one other"):
         run(protected={"sex": ("F", "F")})
     with pytest.raises(DataError, match="'gender' is not in data"):
         run(protected={"gender": "F"})
     for wrong in ("sex", {"sex": "F", "region": "north"}, {}):
-        with pytest.raises(DataError, match=r"must be \{column: level\}"):
+        with pytest.raises(DataError, match=r"\{column: level\} or \{column: \(level, reference\)\}"):
             run(protected=wrong)
-    with pytest.raises(DataError, match="missing for 1 people"):
+    with pytest.raises(DataError, match="missing for 1 of 32 people"):
         run(people.assign(sex=people.sex.where(people.index != 3)))
 
 
@@ -107,6 +113,7 @@ def test_k_is_not_empty(run):
         ("direction", "both"),
         ("max_distance", 0),
         ("max_distance", -1.0),
+        ("max_distance", "near"),
     ],
 )
 def test_numbers_out_of_range(run, name, value):
@@ -118,7 +125,7 @@ def test_features(people, run):
     with pytest.raises(DataError, match="features is empty"):
         run(features=[])
     with pytest.raises(DataError, match="must be a list of columns"):
-        ca.situation_testing(people, "hired", {"sex": "F"}, "x")
+        ca.situation_testing(people, "hired", {"sex": "F"}, features="x")
     with pytest.raises(DataError, match="'regio' is not in data: did you mean 'region'"):
         run(features=["regio"])
     with pytest.raises(DataError, match="given twice"):
@@ -127,16 +134,29 @@ def test_features(people, run):
         run(people.assign(x=np.inf))
 
 
-def test_the_protected_column_among_the_features_changes_nothing_but_warns(run):
-    expected = run().table
-    with pytest.warns(CausalAuditWarning, match="it chooses nobody"):
-        found = run(features=["x", "region", "sex"]).table
-    pd.testing.assert_frame_equal(found, expected)
+@pytest.mark.parametrize(("name", "role"), [("sex", "protected column"), ("hired", "decision")])
+def test_a_feature_has_no_other_role(run, name, role):
+    with pytest.raises(DataError, match=f"'{name}' is the {role}, so it cannot be a feature too"):
+        run(features=["x", "region", name])
 
 
-def test_people_about_whom_too_little_is_known(people, run):
-    with pytest.raises(DataError, match="too many features are missing"):
-        run(people.assign(x=people.x.where(people.index != 2)), features=["x"])
+def test_missing_features(people, run, as_men):
+    with pytest.raises(DataError, match="feature 'x' is missing for 1 of 32 people"):
+        run(people.assign(x=people.x.where(people.index != 2)))
+    lacking = ca.CounterfactualDraws.from_frame(as_men.point.assign(x=people.x.where(people.index != 2)))
+    with pytest.raises(DataError, match="counterfactual feature 'x' is missing for 1 complainants"):
+        run(counterfactuals=lacking)
+
+
+def test_people_who_are_infinitely_far_from_all_others(run):
+    with pytest.raises(DataError, match="fewer than 5 people to be compared with"):
+        run(distance=lambda a, b: np.full((len(a), len(b)), np.inf))
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, None, True])
+def test_seeds(run, seed):
+    with pytest.raises(DataError, match="seed is"):
+        run(seed=seed)
 
 
 def test_counterfactuals_of_other_people(people, run, as_men):
@@ -160,17 +180,19 @@ def test_draws_of_other_people_with_the_same_labels():
     posterior = ca.fit(ca.models.loan.linear(), others, seed=0)
     worlds = ca.counterfactuals(posterior, {"gender": "male"}, draws=5)
     with pytest.raises(DataError, match="are of other people"):
-        ca.situation_testing(applicants, "approved", {"gender": "female"}, ["salary"], worlds, k=3)
+        ca.situation_testing(
+            applicants, "approved", {"gender": "female"}, features=["salary"], counterfactuals=worlds, k=3
+        )
 
 
 def test_recorded_decisions_where_counterfactual_ones_are_needed(people, run, as_men):
     with pytest.raises(DataError, match="'hired' is a recorded column, which the counterfactuals do not hold"):
-        run(counterfactuals=as_men, centers=True)
+        run(counterfactuals=as_men, centres=True)
     with pytest.raises(DataError, match="give counterfactuals"):
-        run(centers=True)
+        run(centres=True)
     assert "cf_flip" not in run(counterfactuals=as_men).table
     held = ca.CounterfactualDraws.from_frame(as_men.point.assign(hired=1))
-    assert "cf_flip" in run(counterfactuals=held, centers=True).table
+    assert "cf_flip" in run(counterfactuals=held, centres=True).table
 
 
 def test_a_rule_sees_the_level_that_was_set(people, run, as_men):
@@ -238,7 +260,7 @@ def test_multidimensional(people, run):
         ca.multiple_discrimination([run(), run(protected={"sex": "M"})])
     with pytest.raises(DataError, match="two or more columns"):
         ca.intersection(people, sex="F")
-    with pytest.raises(DataError, match="no column 'race'"):
+    with pytest.raises(DataError, match="'race' is not in data"):
         ca.intersection(people, sex="F", race="B")
     with pytest.raises(DataError, match="'sex' equal to 'X'"):
         ca.intersection(people, sex="X", region="north")

@@ -13,6 +13,7 @@ from scipy.special import expit
 import causalaudit as ca
 from causalaudit.models import loan
 from causalaudit.scm.simulation import simulate
+from causalaudit.situation_testing.neighbours import SearchSpace
 
 pytestmark = pytest.mark.slow
 
@@ -70,38 +71,53 @@ def audit(people, worlds, number, rule, population):
     people = people.assign(approved=(rng.random(len(people)) >= RULES[rule](people)).astype(int))
     women = people.index[people["gender"] == "female"]
     result = ca.situation_testing(
-        people, "approved", {"gender": "female"}, FEATURES, worlds, k=K, seed=number, progress=False
+        people,
+        "approved",
+        {"gender": "female"},
+        features=FEATURES,
+        counterfactuals=worlds,
+        k=K,
+        seed=number,
+        progress=False,
     )
     truth = ca.CounterfactualDraws.from_frame(true_counterfactuals(people.loc[women])[FEATURES])
-    true = ca.situation_testing(people, "approved", {"gender": "female"}, FEATURES, truth, k=K).at()["delta"].to_numpy()
+    true = (
+        ca.situation_testing(people, "approved", {"gender": "female"}, features=FEATURES, counterfactuals=truth, k=K)
+        .at()["delta"]
+        .to_numpy()
+    )
     table = result.at()
     widest = int((table["structural_high"] - table["structural_low"]).to_numpy().argmax())
-    draws = result.draw_counts.delta(0)[:, widest]
+    draws = result.evidence.draws.delta(0)[:, widest]
     below, equal = (draws < true[widest]).sum(), (draws == true[widest]).sum()
     asked = rng.choice(len(women), ASKED, replace=False)
-    rates = neighbourhood_differences(result.search, truth.point, asked, population, rule)
+    rates = neighbourhood_differences(people, truth.point, asked, population, rule)
     rows = table.iloc[asked]
     return Outcome(
         rank=(below + rng.integers(0, equal + 1)) / (len(draws) + 1),
         structural=((table["structural_low"] <= true) & (true <= table["structural_high"])).mean(),
-        neighbourhood=((rows["hdi_low"] <= rates) & (rates <= rows["hdi_high"])).mean(),
-        chances=table["prob_discriminated"].to_numpy(),
+        neighbourhood=((rows["population_low"] <= rates) & (rates <= rows["population_high"])).mean(),
+        chances=table["prob_beyond_tau"].to_numpy(),
         cases=true > 0,
     )
 
 
-def neighbourhood_differences(search, truth, asked, population, rule):
+def neighbourhood_differences(people, truth, asked, population, rule):
     """The difference of rejection rates in the population, nearer than the k+1-th neighbour of each centre."""
-    space = search.control.space
-    own = search.control.coordinates[asked]
+    geometry = ca.Gower().geometry(people[FEATURES])
+    women, men = (
+        SearchSpace(geometry, geometry.encode(group), (group["approved"] == 0).to_numpy())
+        for group in (people[people["gender"] == gender] for gender in ("female", "male"))
+    )
+    own, other = women.coordinates[asked], geometry.encode(truth)[asked]
     sides = (
-        (own, search.control.nearest(own, K + 1, asked)[1], "female"),
-        (space.encode(truth)[asked], search.test.nearest(space.encode(truth)[asked], K + 1)[1], "male"),
+        (own, women.nearest(own, K + 1, asked)[1], "female"),
+        (other, men.nearest(other, K + 1)[1], "male"),
     )
     rates = []
     for centres, distances, gender in sides:
         everyone = population[population["gender"] == gender]
-        inside = space.matrix(centres, space.encode(everyone)) < distances[:, -1:]
+        inside = geometry.matrix(centres, geometry.encode(everyone)) < distances[:, -1:]
         chance = RULES[rule](everyone).to_numpy()
         rates.append((inside * chance).sum(axis=1) / inside.sum(axis=1))
     return rates[0] - rates[1]
@@ -134,7 +150,7 @@ def test_the_rank_of_delta_at_the_true_counterfactual_is_uniform(outcomes, rule)
 
 @pytest.mark.parametrize("rule", RULES)
 def test_intervals_cover(outcomes, rule):
-    """Structural ones delta at the true counterfactual, `hdi` the population's difference in the neighbourhoods."""
+    """Structural ones delta at the true counterfactual, `population` that in the population of the neighbourhoods."""
     for name in ("structural", "neighbourhood"):
         shares = [getattr(outcome, name) for outcome in outcomes[rule]]
         error = np.std(shares, ddof=1) / np.sqrt(len(shares))

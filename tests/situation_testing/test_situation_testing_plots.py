@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from situations import bank
 
 import causalaudit as ca
+from causalaudit.errors import DataError
 from causalaudit.figures import OUTSIDE
 
 
@@ -22,8 +25,8 @@ def people():
 
 
 @pytest.fixture(scope="module")
-def result(people):
-    return ca.situation_testing(people, "hired", {"sex": "F"}, ["salary", "job", "town"], k=5)
+def with_levels(people):
+    return ca.situation_testing(people, "hired", {"sex": "F"}, features=["salary", "job", "town"], k=5)
 
 
 @pytest.mark.parametrize(
@@ -31,9 +34,9 @@ def result(people):
     [("job", ["none", "unskilled", "skilled"]), ("town", ["A", "B"])],
     ids=["categorical", "text"],
 )
-def test_groups_of_a_feature_with_levels(people, result, feature, levels):
-    complainants = result.at().index[:3]
-    ax = ca.plots.plot_groups(result, complainants, feature)
+def test_groups_of_a_feature_with_levels(people, with_levels, feature, levels):
+    complainants = with_levels.at().index[:3]
+    ax = ca.plots.plot_groups(with_levels, complainants, feature)
     assert [label.get_text() for label in ax.get_yticklabels()] == levels
     crosses = ax.get_lines()[0].get_ydata()
     assert [levels[int(code)] for code in crosses] == people.loc[complainants, feature].tolist()
@@ -46,7 +49,9 @@ def with_draws():
     worlds = ca.counterfactuals(posterior, {"gender": "male"}, rows=applicants.gender == "female")
     rule = lambda people: people.salary + 5 * people.balance > 225_000  # noqa: E731
     features = ["salary", "balance"]
-    return ca.situation_testing(applicants, rule, {"gender": "female"}, features, counterfactuals=worlds, k=[3, 5])
+    return ca.situation_testing(
+        applicants, rule, {"gender": "female"}, features=features, counterfactuals=worlds, k=[3, 5]
+    )
 
 
 def hollow(ax):
@@ -78,3 +83,49 @@ def test_a_number_of_cases_outside_of_the_band_is_hollow(with_draws, cases, monk
     monkeypatch.setattr(type(with_draws), "summary", lambda self: summary)
     outside = ~(summary["cases"].between(summary["expected_low"], summary["expected_high"]))
     assert len(hollow(ca.plots.plot_cases(with_draws))) == outside.sum()
+
+
+def test_plots(applicants, result, tmp_path):
+    standard = ca.situation_testing(applicants, bank, {"gender": "female"}, features=["salary", "balance"], k=[5, 10])
+    both = {"CST": result, "ST": standard}
+    assert len(ca.plots.plot_cases(both).get_lines()) == 4
+    assert len(ca.plots.plot_cases(result, "cf_cases", ax=plt.gca()).get_lines()) == 6
+    plt.close()
+    assert ca.plots.plot_cases(both, "delta").get_ylabel() == "mean Δ of the cases"
+    assert ca.plots.plot_groups(result, result.at().index[:3], "salary", k=10).get_xlabel() == "complainant"
+    assert ca.plots.plot_distributions(result, "balance").get_xlabel() == "balance"
+    assert ca.plots.plot_forest(result, k=10).get_xlabel() == "Δ at k = 10"
+    assert result.plot().get_xlabel()
+    figure = ca.plots.plot_forest(standard).figure
+    figure.savefig(tmp_path / "forest.png")
+
+
+def words(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_legends_say_what_is_a_point_and_what_a_band(result):
+    cases = words(ca.plots.plot_cases({"CST": result}))
+    assert "CST, all, at the point counterfactual" in cases
+    assert "CST, all, over the draws (90%)" in cases
+    rows = words(ca.plots.plot_forest(result, result.at().index[:5]))
+    assert "Δ at the point counterfactual, Wald 95%" in rows
+    assert "mean Δ over the draws, structural 90%" in rows
+
+
+def test_where_there_is_no_case_the_plot_says_so(applicants):
+    none = ca.situation_testing(applicants, bank, {"gender": "female"}, features=["salary"], k=5, tau=1.0)
+    ax = ca.plots.plot_forest(none)
+    assert ax.texts[0].get_text() == f"none of {len(none.at())} complainants has Δ > 1"
+    with pytest.raises(DataError, match="nobody to draw"):
+        ca.plots.plot_groups(none, [], "salary")
+
+
+def test_a_level_that_only_the_counterfactual_has_is_drawn(people):
+    worlds = ca.CounterfactualDraws.from_frame(people[["salary"]].assign(town="C"))
+    moved = ca.situation_testing(
+        people, "hired", {"sex": "F"}, features=["salary", "town"], counterfactuals=worlds, k=5
+    )
+    ax = ca.plots.plot_groups(moved, moved.at().index[:2], "town")
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["A", "B", "C"]
+    assert ax.get_lines()[1].get_ydata().tolist() == [2, 2]

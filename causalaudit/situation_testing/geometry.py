@@ -1,4 +1,4 @@
-"""The space in which people are compared: coordinates, distances, and where possible an embedding for a tree."""
+"""Where people are and how far apart: coordinates, distances, and where possible an embedding for a tree."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ _MOST_DIMENSIONS = 8
 
 
 @dataclass(frozen=True)
-class Feature:
+class ComparedFeature:
     """A column, and how it becomes a number: as it is, or by the position of its level."""
 
     name: str
@@ -44,10 +44,24 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Space:
-    """Coordinates and distances of people. All distances are computed here, and in one way."""
+class Geometry:
+    """Coordinates and distances of people. All distances are computed here, and in one way.
 
-    features: tuple[Feature, ...]
+    Attributes
+    ----------
+    features
+        The columns that are compared.
+    weights
+        What each counts, summing to one.
+    shift, scale
+        What is taken off a feature, and the unit that it is then measured in; they may differ by draw (first axis).
+    metric
+        A distance given as a function of two tables; None for Gower's.
+    dtypes
+        Of the columns, where a metric is to be given tables.
+    """
+
+    features: tuple[ComparedFeature, ...]
     weights: np.ndarray
     shift: np.ndarray
     scale: np.ndarray
@@ -79,8 +93,8 @@ class Space:
             out[..., place] = values
         return out
 
-    def rescaled(self, shift: np.ndarray, scale: np.ndarray) -> "Space":
-        """Return the same space with other scalers, for example one for each draw."""
+    def rescaled(self, shift: np.ndarray, scale: np.ndarray) -> "Geometry":
+        """Return the same geometry with other scalers, for example one for each draw."""
         return replace(self, shift=shift, scale=scale)
 
     def matrix(self, centres: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -98,7 +112,11 @@ class Space:
         return answer
 
     def gaps(self, centres: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Return Gower's distances of coordinates that broadcast; features along the last axis."""
+        """Return Gower's distances of coordinates that broadcast (equation 3); features along the last axis.
+
+        Numbers differ by equation 4, levels by equation 5; in the preliminary paper these are 5, 3 and 4, of which 4 is
+        printed the wrong way round.
+        """
         shape = np.broadcast_shapes(centres.shape[:-1], others.shape[:-1])
         total: Any = 0.0
         known = np.zeros(shape) if np.isnan(centres).any() or np.isnan(others).any() else None
@@ -115,7 +133,7 @@ class Space:
         return total
 
     def embed(self, coordinates: np.ndarray) -> np.ndarray:
-        """Return points whose Manhattan distances are the distances of the space: levels become corners."""
+        """Return points whose Manhattan distances are these distances: levels become corners."""
         parts = []
         for place, feature in enumerate(self.features):
             values = coordinates[..., place]

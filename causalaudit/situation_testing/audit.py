@@ -1,0 +1,194 @@
+"""Situation testing, standard and counterfactual: the question, the evidence, the result."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from causalaudit.counterfactuals import CounterfactualDraws
+from causalaudit.decisions import Decision
+from causalaudit.errors import CausalAuditWarning
+from causalaudit.situation_testing.counterfactual_centres import CounterfactualCentres
+from causalaudit.situation_testing.draw_comparison import compare_over_draws
+from causalaudit.situation_testing.evidence import SituationEvidence, gather_evidence
+from causalaudit.situation_testing.gower import Distance, Gower, custom_geometry
+from causalaudit.situation_testing.group_comparison import adjusted, compare_groups, p_values
+from causalaudit.situation_testing.outcomes import Outcomes, decide_outcomes
+from causalaudit.situation_testing.question import SituationQuestion, ask_situation
+from causalaudit.situation_testing.result import SituationTestingResult
+
+
+def situation_testing(
+    data: pd.DataFrame,
+    decision: Decision,
+    protected: Mapping[str, Any],
+    *,
+    features: Sequence[str],
+    counterfactuals: CounterfactualDraws | None = None,
+    k: int | Sequence[int] = 15,
+    alpha: float = 0.05,
+    prob: float = 0.9,
+    tau: float = 0.0,
+    centres: bool = False,
+    direction: str = "negative",
+    distance: Gower | Distance = Gower(),  # noqa: B008  (it is frozen)
+    max_distance: float | None = None,
+    favourable: Any = 1,
+    seed: int = 0,
+    progress: bool = True,
+) -> SituationTestingResult:
+    """Test for discrimination of every protected person, by comparing how people like her are decided upon.
+
+    Each complainant is compared, by the share of unfavourable decisions, with two groups of k people: the *control
+    group*, those of her own status who are most like her, and the *test group*, those of the other status who are most
+    like her (standard situation testing), or most like who she would have been had she been one of them
+    (counterfactual situation testing, if `counterfactuals` are given). Complainants are all who have the protected
+    level, whatever was decided.
+
+    Parameters
+    ----------
+    data
+        Everyone, with a unique index.
+    decision
+        A column, a function of a table, or a fitted classifier. It must give labels; of a rule that gives
+        probabilities, say where it decides.
+    protected
+        ``{column: level}``: who is protected, against everyone else; ``{column: (level, reference)}``: against those
+        with the level `reference`.
+    features
+        A list of the columns by which people are compared, neither the protected one nor the decision.
+    counterfactuals
+        What the complainants would have been with another status; None for standard situation testing.
+    k
+        The size of the groups, or several sizes; neighbours are searched once.
+    alpha
+        The level of Wald's and Newcombe's intervals.
+    prob
+        The probability of the credible intervals.
+    tau
+        The accepted deviation: a difference beyond it is a case.
+    centres
+        Count the complainant and her counterfactual in their groups, which then have k + 1 members ("CST w/", Remark
+        4.2).
+    direction
+        "negative": against the complainant, delta > tau (Definition 4.4). "positive": in her favour, delta < tau
+        (Definition B.1).
+    distance
+        `Gower`, or a function of two tables that returns the distances of the rows of the first from those of the
+        second.
+    max_distance
+        Leave out neighbours that are farther; groups can then be smaller than k. Where one is empty there is no delta
+        (NaN, which is no case), and a warning says for how many.
+    favourable
+        The good value of the decision; any other is unfavourable.
+    seed
+        Of the draws of rejection rates behind `population_low` and `population_high`.
+    progress
+        Show a bar when it is long.
+
+    Returns
+    -------
+    SituationTestingResult
+
+    Notes
+    -----
+    At the point counterfactual (`CounterfactualDraws.point`) all is as in the papers: Algorithm 1, with a case where
+    delta is beyond tau. Thousands of complainants are thousands of tests: `significant_adjusted` says who is
+    significant still when the expected share of false ones among them is kept below `alpha` (Benjamini and Hochberg).
+
+    With several draws, each draw has a test group of its own. `delta_mean`, `structural_low`, `structural_high` and
+    `prob_beyond_tau` (the share of draws with a delta beyond tau) are about delta among the people of these data,
+    uncertain only in where the counterfactual lies; the posterior number of cases in the summary counts the same.
+    Intervals of such lattice values are the shortest run that holds at least `prob` of the draws. `population_low` and
+    `population_high` add, by Beta(½, ½) posteriors, that the groups are samples: they are about the difference of
+    rejection rates in the population inside the two neighbourhoods. No probability of discrimination is taken from
+    these, which would be one half where nobody is rejected in either group.
+
+    Where a complainant has equally distant neighbours (to 1e-12), those of earlier rows come first.
+
+    References
+    ----------
+    Alvarez and Ruggieri (2025), Counterfactual situation testing: from single to multidimensional discrimination:
+    Definitions 4.1 to 4.5, B.1 and B.2, equations 3 to 11, Algorithm 1. Alvarez and Ruggieri (2023), the preliminary
+    paper: Definitions 3.1 and 3.2, Algorithms 1 and 2.
+    Thanh, Ruggieri and Turini (2011), k-NN as an implementation of situation testing.
+
+    Examples
+    --------
+    >>> import causalaudit as ca
+    >>> applicants = ca.datasets.make_loan(500, seed=0)
+    >>> posterior = ca.fit(ca.models.loan.linear(), applicants, seed=0)
+    >>> women = applicants.gender == "female"
+    >>> worlds = ca.counterfactuals(posterior, do={"gender": "male"}, rows=women, draws=200)
+    >>> bank = lambda people: people.salary + 5 * people.balance > 225_000
+    >>> result = ca.situation_testing(
+    ...     applicants, bank, protected={"gender": "female"}, features=["salary", "balance"], counterfactuals=worlds
+    ... )
+    >>> bool(result.summary().loc[15, "cases"] > result.summary().loc[15, "cf_cases"])
+    True
+    """
+    question = ask_situation(
+        data, decision, protected, features, k, alpha=alpha, prob=prob, tau=tau, centres=centres, direction=direction,
+        max_distance=max_distance, seed=seed, decimals=distance.decimals if isinstance(distance, Gower) else None,
+    )  # fmt: skip
+    as_published = isinstance(distance, Gower) and distance.scale == "authors"
+    people = data[question.features]
+    geometry = distance.geometry(people) if isinstance(distance, Gower) else custom_geometry(people, distance)
+    ours = question.groups.protected(data)
+    places = None
+    if counterfactuals is not None:
+        places = CounterfactualCentres.of(counterfactuals, geometry, people, data.index[ours], as_published)
+    outcomes = decide_outcomes(data, decision, favourable, ours, counterfactuals, centres=centres)
+    evidence = gather_evidence(
+        question, data, geometry, outcomes, places, as_published=as_published, progress=progress
+    )  # fmt: skip
+    table, cases = _conclude(question, evidence, outcomes)
+    _warn_of_empty_groups(table["delta"])
+    settings = {
+        **question.setting,
+        "decision": _name(decision),
+        "favourable": favourable.item() if isinstance(favourable, np.generic) else favourable,
+        "distance": distance.setting if isinstance(distance, Gower) else _name(distance),
+    }
+    return SituationTestingResult(table, settings, question, evidence, cases)
+
+
+def _conclude(
+    question: SituationQuestion, evidence: SituationEvidence, outcomes: Outcomes
+) -> tuple[pd.DataFrame, np.ndarray | None]:
+    """Return the table, and the cases of each draw if there are draws."""
+    sizes = question.sizes
+    table = compare_groups(evidence.counts, question)
+    families = p_values(evidence.counts, question).reshape(len(sizes), -1)
+    table["significant_adjusted"] = table["significant"] & adjusted(families, question.alpha).ravel()
+    if outcomes.at_point is not None:
+        table["cf_flip"] = np.tile(question.flips(outcomes.of_complainants, outcomes.at_point), len(sizes))
+    table["distance_control"] = evidence.control.farthest(sizes).ravel()
+    table["distance_test"] = evidence.test.farthest(sizes).ravel()
+    if evidence.draws is None:
+        return table, None
+    columns, cases = compare_over_draws(evidence.draws, question)
+    for name, values in columns.items():
+        table[name] = values
+    if outcomes.over_draws is not None:
+        flips = question.flips(outcomes.of_complainants, outcomes.over_draws).mean(axis=0)
+        table["prob_cf_flip"] = np.tile(flips, len(sizes))
+    return table, cases
+
+
+def _name(code: Any) -> str:
+    """Return how a decision or a distance is recorded: a column as it is, code by its name."""
+    return code if isinstance(code, str) else str(getattr(code, "__name__", type(code).__name__))
+
+
+def _warn_of_empty_groups(delta: "pd.Series[float]") -> None:
+    empty = int(delta.isna().groupby(level="complainant", sort=False).any().sum())
+    if empty:
+        warnings.warn(
+            f"{empty} complainants have a group without anyone within max_distance: their delta is NaN, and they are "
+            "no cases.",
+            CausalAuditWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,62 @@
+"""The README's blocks of code run, in order, on generated data."""
+
+import re
+from pathlib import Path
+
+import pytest
+from readme_people import binned_people, people_with_recourse
+
+README = Path(__file__).parents[1] / "README.md"
+FIRST = "The ten lines that matter"
+# What the reader brings to a block, by words that it holds.
+BROUGHT = {'increasing=["age", "education-num"]': people_with_recourse, "binned,": binned_people}
+# What takes long is made shorter: text in the README, and what is run instead.
+SHORTER = {"draws=100": "draws=20", "data_sets=200": "data_sets=3", 'path="ranks.jsonl"': "draws=9"}
+
+
+def sections():
+    """The title of each section that has code, and its blocks."""
+    text = README.read_text(encoding="utf-8")
+    for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        blocks = re.findall(r"^```python\n(.*?)^```", part, flags=re.MULTILINE | re.DOTALL)
+        if blocks:
+            yield part.splitlines()[0], blocks
+
+
+SECTIONS = dict(sections())
+
+
+@pytest.fixture(scope="module")
+def first():
+    """The names that the first section defines: the others go on from it."""
+    names = {}
+    run(SECTIONS[FIRST][0], names)
+    return names
+
+
+def run(block, names):
+    for words, brought in BROUGHT.items():
+        if words in block:
+            names.update(brought())
+    for long, short in SHORTER.items():
+        block = block.replace(long, short)
+    exec(compile(block, "README.md", "exec"), names)
+
+
+@pytest.mark.parametrize("title", [title for title in SECTIONS if title != FIRST])
+def test_the_code_runs(title, first, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    names = dict(first)
+    for block in SECTIONS[title]:
+        run(block, names)
+
+
+def test_the_first_section_answers(first):
+    worlds = first["worlds"]
+    assert worlds.dataset["salary"].dims == ("draw", "individual")
+    assert len(worlds.point) == worlds.dataset.sizes["individual"]
+
+
+@pytest.mark.parametrize("words", [*BROUGHT, *SHORTER])
+def test_what_is_brought_or_shortened_is_there(words):
+    assert any(words in block for blocks in SECTIONS.values() for block in blocks)
