@@ -196,3 +196,8 @@ def test_distinct_rows_of_columns_with_many_values():
     assert len(found) == 5_000
     assert (found.counts == 2).all()
     assert np.array_equal(columns[0][found.first], np.arange(5_000))
+
+
+def test_a_column_may_be_named_by_a_number():
+    people = pd.DataFrame({7: ["f", "m"]})
+    assert read_protected(people, {7: "f"}).protected(people).tolist() == [True, False]
