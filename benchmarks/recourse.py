@@ -40,12 +40,18 @@ class Case:
     people: pd.DataFrame
     model: dict[str, Any]
     protected: str
-    options: dict[str, Any]
+    actions: ca.Actions
 
     def audit(self, support: float) -> Any:
         features = [name for name in self.people if name != self.protected]
         return ca.audit_recourse(
-            self.people, Logistic(self.model), self.protected, features, support=support, progress=False, **self.options
+            self.people,
+            Logistic(self.model),
+            self.protected,
+            features,
+            actions=self.actions,
+            support=support,
+            progress=False,
         )
 
 
@@ -58,16 +64,16 @@ def frozen(name: str) -> Case:
     cost = meta["cost"]
     numeric = {feature: entry["weight"] for feature, entry in cost["numeric_weight_over_range"].items()}
     weights = numeric | cost["categorical"] | cost["ordinal"]
-    options = {
-        "numeric": list(numeric),
-        "ordinal": list(cost["ordinal"]),
-        "orders": {feature: order for feature, order in _ORDERS.items() if feature in features},
-        "weights": {feature: weight for feature, weight in weights.items() if feature in features},
-        "immutable": list({"sex"} & features),
-        "increasing": list({"age", "education-num", "age_cat"} & features),
-        "never": ["Unknown"],
-    }
-    return Case(name, people, json.loads((_FOLDER / f"{name}_model.json").read_text()), meta["protected"], options)
+    actions = ca.Actions(
+        numeric=list(numeric),
+        ordinal=list(cost["ordinal"]),
+        orders={feature: order for feature, order in _ORDERS.items() if feature in features},
+        weights={feature: weight for feature, weight in weights.items() if feature in features},
+        immutable=list({"sex"} & features),
+        increasing=list({"age", "education-num", "age_cat"} & features),
+        never=["Unknown"],
+    )
+    return Case(name, people, json.loads((_FOLDER / f"{name}_model.json").read_text()), meta["protected"], actions)
 
 
 def generated() -> Case:
@@ -81,7 +87,7 @@ def generated() -> Case:
     }
     people["group"] = random.choice(["x", "y"], 4_000)
     model["categorical"]["group"] = {"x": 0.3, "y": -0.3}
-    return Case("generated", people, model, "group", {})
+    return Case("generated", people, model, "group", ca.Actions())
 
 
 def theirs(case: Case, support: float) -> dict[str, Any]:
@@ -100,10 +106,10 @@ def check(result: Any, found: dict[str, Any]) -> None:
     """Refuse other pairs, or another effectiveness of a sampled pair."""
     if found["pairs"] != len(result.candidates.costs):
         raise RuntimeError(f"AIF360 has {found['pairs']} pairs, causalaudit {len(result.candidates.costs)}.")
-    people = result.people
+    vocabulary = result.vocabulary
     values = {
-        name: {str(people.value(place, code)): people.value(place, code) for code in range(len(people.levels[place]))}
-        for place, name in enumerate(people.features)
+        name: {str(value): value for value in levels}
+        for name, levels in zip(vocabulary.features, vocabulary.levels, strict=True)
     }
     for pair in found["found"]:
         before, after = ({name: values[name][text] for name, text in pair[side].items()} for side in ("if", "then"))

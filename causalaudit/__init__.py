@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from causalaudit.inference import Posterior as Posterior
     from causalaudit.inference import fit as fit
     from causalaudit.loading import load as load
+    from causalaudit.recourse import Actions as Actions
     from causalaudit.recourse import audit_recourse as audit_recourse
     from causalaudit.scm import SCM as SCM
     from causalaudit.scm import diagram as diagram
@@ -43,7 +44,7 @@ _ROOMS = {
     ],
     "inference": ["Posterior", "fit"],
     "loading": ["load"],
-    "recourse": ["audit_recourse"],
+    "recourse": ["Actions", "audit_recourse"],
     "scm": ["SCM", "diagram"],
     "situation_testing": ["Gower", "intersection", "multiple_discrimination", "situation_testing"],
 }

@@ -21,7 +21,7 @@ from causalaudit.errors import DataError, nearest
 from causalaudit.figures import own_axes
 from causalaudit.inference import Posterior
 from causalaudit.intervals import hdi
-from causalaudit.recourse.plots import plot_effectiveness_cost, plot_rank_agreement, plot_top_subgroups
+from causalaudit.recourse.result.plots import plot_effectiveness_cost, plot_rank_agreement, plot_top_subgroups
 from causalaudit.scm.plots import plot_diagram
 from causalaudit.situation_testing.plots import plot_cases, plot_distributions, plot_forest, plot_groups
 

@@ -14,8 +14,8 @@ import xarray as xr
 
 from causalaudit.errors import InterventionError
 from causalaudit.inference import Posterior
-from causalaudit.inference.joint import JointLatents
-from causalaudit.inference.marginal import Marginal
+from causalaudit.inference.density.joint_latents import JointLatents
+from causalaudit.inference.density.marginal import Marginal
 from causalaudit.progress import parallel
 from causalaudit.randomness import uniforms
 from causalaudit.scm import SCM
@@ -61,10 +61,8 @@ class Abduction:
         """What gives the latents their conditionals; its nodes are placed at the posterior mean."""
         if self._joint:
             return JointLatents(self.scm, self.factual)
-        marginal = Marginal(self.scm, self.factual)
         with numerics(), torch.no_grad():
-            marginal.recentre(Intervene(self._mean()))
-        return marginal
+            return Marginal(self.scm, self.factual).placed_at(Intervene(self._mean()))
 
     @cached_property
     def _joint(self) -> Tensors:

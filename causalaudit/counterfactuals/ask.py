@@ -11,7 +11,7 @@ from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.draws import CounterfactualDraws, Do, typed_frame
 from causalaudit.errors import DataError, InterventionError, check_count, nearest
 from causalaudit.inference import Posterior
-from causalaudit.inference.density import Density
+from causalaudit.inference.density.marginal_density import MarginalDensity
 from causalaudit.people import check_seed, check_table
 from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support
@@ -118,7 +118,7 @@ def select_people(posterior: Posterior, data: pd.DataFrame | None, rows: Any) ->
             "for the fitted people alone. Fit a table that holds the new people too, and choose them by `rows`."
         )
     if data is not None and (scm.latents or "Delta" in scm.families.values()):
-        Density(scm, scm.encode(people)).refuse_impossible(posterior.parameters(), people.index)
+        MarginalDensity(scm, scm.encode(people)).refuse_impossible(posterior.parameters(), people.index)
     return people
 
 

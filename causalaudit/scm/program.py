@@ -15,6 +15,7 @@ from causalaudit.errors import ProgramError, check_count, nearest
 from causalaudit.people import check_table
 from causalaudit.randomness import seeded
 from causalaudit.scm.columns import Codec, check_support, site_column
+from causalaudit.scm.coords import Names, named_axes
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.graph import Diagram
 from causalaudit.scm.handlers import Intervene, Mechanisms, Program, Record, Tensors, run
@@ -39,6 +40,9 @@ class SCM:
         sees.
     latents
         Per-person sites that have no column.
+    coords
+        For parameters with several entries: the names of these, along the last axis, or a tuple with the names along
+        each axis. Summaries, draws and saved files show them in place of numbers.
     name
         Default: the name of the function.
 
@@ -49,6 +53,8 @@ class SCM:
     parameters, derived, variables, columns : tuple of str
         Global sample sites; global deterministic sites; per-person sites in causal order; those of them
         that have a column.
+    coords : dict
+        From a parameter to a tuple of lists: the names along each of its axes.
 
     Raises
     ------
@@ -77,6 +83,8 @@ class SCM:
         program: Program,
         levels: Mapping[str, Sequence[Any]] | None = None,
         latents: Collection[str] = (),
+        *,
+        coords: Mapping[str, Names] | None = None,
         name: str | None = None,
     ) -> None:
         if isinstance(latents, str):
@@ -91,6 +99,7 @@ class SCM:
             raise ProgramError("Every variable of the program is latent: at least one must have a column.")
         self.levels = {column: list(values) for column, values in (levels or {}).items()}
         self._check_levels()
+        self.coords = named_axes(program, (*self.parameters, *self.derived), coords or {})
         self.codec = Codec(self.levels, self.structure.laws, self.structure.dtypes)
 
     @property

@@ -13,8 +13,8 @@ from scipy import stats
 
 import causalaudit as ca
 from causalaudit.errors import CausalAuditWarning, InferenceError
-from causalaudit.inference.density import Density
-from causalaudit.inference.diagnostics import diagnose
+from causalaudit.inference.density.marginal_density import MarginalDensity
+from causalaudit.inference.posterior.diagnostics import diagnose
 
 
 def conjugate(n):
@@ -91,7 +91,7 @@ def test_log_likelihood_by_person_and_loo(people):
     expected = stats.norm.logpdf(x, mean, 1.5) + stats.bernoulli.logpmf(z, share)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
     assert az.loo(posterior.idata).n_data_points == 80
-    assert Density(posterior.scm, posterior.scm.encode(doubled)).rows.counts.tolist() == [2.0] * 40
+    assert MarginalDensity(posterior.scm, posterior.scm.encode(doubled)).rows.counts.tolist() == [2.0] * 40
 
 
 def test_log_prior_is_recorded(people):

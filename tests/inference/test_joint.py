@@ -10,9 +10,10 @@ from scipy import stats
 
 import causalaudit as ca
 from causalaudit.errors import CausalAuditWarning, InferenceError, InterventionError, SavedFileError
-from causalaudit.inference.arrow import curved_frame
-from causalaudit.inference.frame import find_frame
-from causalaudit.inference.joint import JointDensity, JointLatents
+from causalaudit.inference.density.joint_density import JointDensity
+from causalaudit.inference.density.joint_latents import JointLatents
+from causalaudit.inference.samplers.arrowhead import arrowhead_coordinates
+from causalaudit.inference.samplers.start import coordinates_of_prior
 from causalaudit.scm.execution import numerics
 
 # Several continuous latents
@@ -64,12 +65,11 @@ def test_two_continuous_latents_are_drawn_jointly(pairs):
 def test_the_curvature_of_a_linear_model_is_its_precision(pairs):
     scm = ca.SCM(two_latents, latents=["skill", "luck"])
     density = JointDensity(scm, scm.encode(pairs))
-    start, _ = find_frame(density, seed=0)
-    frame = curved_frame(density, start)
+    found = arrowhead_coordinates(density, coordinates_of_prior(density, seed=0))
     _, covariance = linear_posterior(pairs)
-    matrix = (frame(torch.eye(13, dtype=torch.float64)) - torch.from_numpy(frame.location)).numpy().T
+    matrix = (found.to_vectors(torch.eye(13, dtype=torch.float64)) - torch.from_numpy(found.location)).numpy().T
     np.testing.assert_allclose(matrix @ matrix.T, covariance, atol=1e-9)
-    assert frame.log_volume == pytest.approx(np.linalg.slogdet(matrix)[1])
+    assert found.log_volume == pytest.approx(np.linalg.slogdet(matrix)[1])
 
 
 def finite_beside_continuous(n):
@@ -90,17 +90,17 @@ def test_the_joint_density_sums_finite_latents_out():
     width, skill = np.exp(vector[1:3]), vector[3:]
     by_kind = [share * stats.norm.pdf(data["x"], 0.4 * kind + skill, width) for kind, share in ((0, 0.7), (1, 0.3))]
     people = np.log(sum(by_kind)) + stats.lognorm.logpdf(width, 0.5) + stats.norm.logpdf(skill)
-    assert parts["likelihood"][0] == pytest.approx(people.sum(), rel=1e-12)
-    assert parts["jacobian"][0] == pytest.approx(vector[1:3].sum(), rel=1e-12)
-    assert parts["prior shift"][0] == pytest.approx(stats.norm.logpdf(0.4), rel=1e-12)
-    np.testing.assert_allclose(parts["latent width"][0], width)
-    assert density.space.labels == ["shift", "width[0]", "width[1]", "skill[0]", "skill[1]"]
+    assert parts.likelihood[0] == pytest.approx(people.sum(), rel=1e-12)
+    assert parts.jacobian[0] == pytest.approx(vector[1:3].sum(), rel=1e-12)
+    assert parts.prior["shift"][0] == pytest.approx(stats.norm.logpdf(0.4), rel=1e-12)
+    np.testing.assert_allclose(parts.latents["width"][0], width)
+    assert density.labels == ["shift", "width[0]", "width[1]", "skill[0]", "skill[1]"]
     torch.set_default_dtype(torch.float64)
     try:
         total = float(density.total(torch.from_numpy(vector)))
     finally:
         torch.set_default_dtype(torch.float32)
-    assert total == pytest.approx(sum(parts[name][0] for name in ("likelihood", "jacobian", "prior shift")), rel=1e-12)
+    assert total == pytest.approx((parts.likelihood + parts.jacobian + parts.prior["shift"])[0], rel=1e-12)
 
 
 @pytest.mark.parametrize("method", ["laplace", "map", "ml"])

@@ -13,10 +13,10 @@ from scipy.special import expit, logsumexp
 
 import causalaudit as ca
 from causalaudit.errors import CausalAuditWarning, InferenceError
-from causalaudit.inference.conditional import Centres, Conditional
-from causalaudit.inference.density import Density
-from causalaudit.inference.marginal import Marginal
-from causalaudit.inference.symmetry import mirrored_loadings, warn_of_mirror_images
+from causalaudit.inference.density.latent_conditional import LatentConditional
+from causalaudit.inference.density.marginal import Marginal
+from causalaudit.inference.density.marginal_density import MarginalDensity
+from causalaudit.inference.density.mirror_images import mirrored_loadings, warn_of_mirror_images
 from causalaudit.models import law_school
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.handlers import Intervene
@@ -125,8 +125,7 @@ def test_latents_are_drawn_from_their_conditional(level_2):
     theta = {name: torch.tensor(values[3]) for name, values in level_2.parameters().items()}
     person = level_2.data.iloc[[7] * 20_000].reset_index(drop=True)
     with numerics(), torch.no_grad():
-        marginal = Marginal(level_2.scm, level_2.scm.encode(person))
-        marginal.recentre(Intervene(theta))
+        marginal = Marginal(level_2.scm, level_2.scm.encode(person)).placed_at(Intervene(theta))
         uniform = torch.from_numpy(np.random.default_rng(0).random((2, 20_000)))
         drawn = marginal.draw(theta, (uniform[0], uniform[1]))["knowledge"].numpy()
         mean = float(marginal.draw(theta, None)["knowledge"][0])
@@ -320,10 +319,11 @@ def test_a_narrow_conditional_may_move_far_between_draws():
     scm = law_school.level_2()
     with numerics(), torch.no_grad():
         there = [Intervene({name: torch.tensor(value) for name, value in theta.items()}) for theta in (near, far)]
-        marginal = Marginal(scm, scm.encode(person))
-        marginal.recentre(there[0])
-        while any(marginal.refine(parameters) for parameters in there):
-            pass
+        marginal, before = Marginal(scm, scm.encode(person)).placed_at(there[0]), None
+        while marginal is not before:
+            before = marginal
+            for parameters in there:
+                marginal = marginal.refined(parameters)
         for parameters, theta in zip(there, (near, far), strict=True):
             found = marginal.log_likelihood(parameters)
             np.testing.assert_allclose(found, brute_force_level_2(theta, person), rtol=0, atol=1e-6)
@@ -338,7 +338,7 @@ def test_loo_equals_refits_without_the_person():
     loo = az.loo(posterior.idata, pointwise=True).loo_i.to_numpy()
     for person in range(0, 300, 15):
         rest = ca.fit(scm, people.drop(index=person), draws=500, chains=4, seed=1)
-        density = Density(scm, scm.encode(people.loc[[person]]))
+        density = MarginalDensity(scm, scm.encode(people.loc[[person]]))
         out = density.likelihood_by_row(rest.parameters(), 2000)[:, 0]
         assert loo[person] == pytest.approx(logsumexp(out) - np.log(len(out)), abs=0.05)
 
@@ -348,10 +348,10 @@ def test_loo_equals_refits_without_the_person():
 )
 def test_draws_from_a_coarse_grid_are_close_to_exact(law):
     points = torch.linspace(-np.arcsinh(9.0), np.arcsinh(9.0), 41, dtype=torch.float64).unsqueeze(-1)
-    centres = Centres(torch.zeros(1, dtype=torch.float64), torch.ones(1, dtype=torch.float64))
+    location, spread = torch.zeros(1, dtype=torch.float64), torch.ones(1, dtype=torch.float64)
     log_density = torch.from_numpy(law.logpdf(np.sinh(points.numpy()))) + torch.cosh(points).log()
     uniform = torch.linspace(1e-4, 1 - 1e-4, 20_001, dtype=torch.float64)
-    conditional = Conditional.of(centres, points, torch.sinh(points), log_density)
+    conditional = LatentConditional.of(location, spread, points, torch.sinh(points), log_density)
     found = conditional.quantile(uniform, torch.zeros(len(uniform), dtype=torch.int64))
     np.testing.assert_allclose(law.cdf(found), uniform, atol=2e-4)
     assert bool((found.diff() >= 0).all())

@@ -1,6 +1,5 @@
 """NUTS against closed forms; the same bits for any number of workers; chains that fail say so."""
 
-import sys
 import warnings
 from dataclasses import replace
 
@@ -15,13 +14,14 @@ from scipy import stats
 
 import causalaudit as ca
 from causalaudit.errors import CausalAuditWarning, InferenceError
-from causalaudit.inference import nuts
-from causalaudit.inference.compiled import compiled
-from causalaudit.inference.density import Density
-from causalaudit.inference.diagnostics import diagnose
-from causalaudit.inference.frame import Frame, find_frame
-from causalaudit.inference.laplace import laplace_draws
-from causalaudit.inference.nuts import nuts_draws
+from causalaudit.inference.density.marginal_density import MarginalDensity
+from causalaudit.inference.laplace.importance_draws import laplace_draws
+from causalaudit.inference.posterior.diagnostics import diagnose
+from causalaudit.inference.samplers import methods, nuts
+from causalaudit.inference.samplers.compiled import compiled
+from causalaudit.inference.samplers.coordinates import WhiteCoordinates
+from causalaudit.inference.samplers.nuts import nuts_draws
+from causalaudit.inference.samplers.start import coordinates_of_draws
 
 
 def conjugate(n):
@@ -135,7 +135,7 @@ def test_auto_samples_where_the_proposal_is_not_trusted(people, monkeypatch, par
     def pretended(*args):
         return replace(laplace_draws(*args), pareto_k=pareto_k, efficiency=efficiency, first_share=first_share)
 
-    monkeypatch.setattr(sys.modules["causalaudit.inference.fit"], "laplace_draws", pretended)
+    monkeypatch.setattr(methods, "laplace_draws", pretended)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CausalAuditWarning)  # so few draws are judged harshly
         assert ca.fit(ca.SCM(conjugate), people, draws=10, chains=1).settings["method"] == method
@@ -197,27 +197,31 @@ def test_a_flat_or_unbounded_posterior_is_refused(program, x, message):
         ca.fit(ca.SCM(program), pd.DataFrame({"x": x}), method="nuts", draws=50, chains=2)
 
 
+def laplace_coordinates(density):
+    laplace = laplace_draws(density, 1000, seed=0)
+    return coordinates_of_draws(laplace.vectors, laplace.trusted)
+
+
 def test_a_posterior_without_a_maximum_whose_chains_run_on_is_refused(people, monkeypatch):
     scm = ca.SCM(conjugate)
-    density = Density(scm, scm.encode(people))
+    density = MarginalDensity(scm, scm.encode(people))
     reason = InferenceError("No maximum was found.")
-    frame, _ = find_frame(density, seed=0)
-    monkeypatch.setattr(nuts, "find_frame", lambda *_: (frame, reason))
+    start = laplace_coordinates(density)
     monkeypatch.setattr(nuts, "_ENDLESS", 0)
     with pytest.raises(InferenceError, match="No maximum was found"):
-        nuts_draws(density, 10, 1, seed=0)
+        nuts_draws(density, start, 10, 1, seed=0, no_maximum=reason)
     monkeypatch.setattr(nuts, "_ENDLESS", 64)
     monkeypatch.setattr(nuts, "_HOPELESS", 0.0)
     with pytest.raises(InferenceError, match=r"No maximum was found\..*chains do not agree either"):
-        nuts_draws(density, 10, 1, seed=0)
+        nuts_draws(density, start, 10, 1, seed=0, no_maximum=reason)
 
 
 def test_no_finite_start_is_an_error(people):
     scm = ca.SCM(conjugate)
-    density = Density(scm, scm.encode(people))
+    density = MarginalDensity(scm, scm.encode(people))
     density.total = lambda vector, **_: vector.sum() * torch.nan
-    frame = Frame.of_parameters(np.zeros(2), np.eye(2))
-    sampler = nuts.Sampler(density, frame, 10, 0, progress=False)
+    start = WhiteCoordinates.of_parameters(np.zeros(2), np.eye(2))
+    sampler = nuts.ChainSampler(density, start, 10, 0, progress=False)
     with pytest.raises(InferenceError, match="not finite at any of 100 starts"):
         sampler.chain(0)
 
@@ -280,9 +284,9 @@ def test_functions_that_cannot_be_compiled_stay_as_they_are(function):
 
 def test_a_compiled_density_that_is_wrong_at_the_draws_is_not_used(people, monkeypatch):
     scm = ca.SCM(conjugate)
-    density = Density(scm, scm.encode(people))
-    frame, _ = find_frame(density, seed=0)
-    honest = nuts.Sampler(density, frame, 10, 0, progress=False, fast=False).chain(0)
+    density = MarginalDensity(scm, scm.encode(people))
+    start = laplace_coordinates(density)
+    honest = nuts.ChainSampler(density, start, 10, 0, progress=False, fast=False).chain(0)
     monkeypatch.setattr(nuts, "compiled", lambda function, _: lambda point: function(point) + point[0])
-    found = nuts_draws(density, 10, 1, seed=0)
+    found = nuts_draws(density, start, 10, 1, seed=0)
     np.testing.assert_array_equal(found.vectors, honest["vectors"])

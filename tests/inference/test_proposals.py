@@ -11,12 +11,12 @@ from scipy.special import logsumexp
 from torch.distributions import biject_to
 
 import causalaudit as ca
-from causalaudit.inference.density import Density
-from causalaudit.inference.mode import find_modes, prior_spread
-from causalaudit.inference.pool import tempered as temper
-from causalaudit.inference.proposals import Proposal, efficiency_for_normal
-from causalaudit.inference.ridge import walk_ridge
-from causalaudit.inference.space import unconstraining
+from causalaudit.inference.density.marginal_density import MarginalDensity
+from causalaudit.inference.density.unconstrained import unconstraining
+from causalaudit.inference.laplace.importance_pool import tempered as temper
+from causalaudit.inference.laplace.mode_search import find_modes, prior_spread
+from causalaudit.inference.laplace.proposals import Proposal, efficiency_for_normal
+from causalaudit.inference.laplace.ridge import walk_ridge
 
 # Proposals
 
@@ -155,17 +155,17 @@ def test_a_walk_goes_along_the_ridge_from_end_to_end():
     """The ridge is where the squares of the loading and the variance add up to the mean square."""
     x = 1.8 * np.random.default_rng(0).standard_normal(300)
     scm = ca.SCM(shared_variance)
-    density = Density(scm, scm.encode(pd.DataFrame({"x": x})))
+    density = MarginalDensity(scm, scm.encode(pd.DataFrame({"x": x})))
     (mode,) = find_modes(density, prior=True, jacobian=True, seed=0)
     points = walk_ridge(density, mode, prior_spread(density, 0))
     parts = density.over(np.stack([mode.location, *(point.location for point in points)]))
-    loading, variance = parts["value loading"], parts["value variance"]
+    loading, variance = parts.values["loading"], parts.values["variance"]
     np.testing.assert_allclose(loading**2 + variance, np.mean(x**2), rtol=0.1)
     exact, weight = on_a_grid(x)
     low, high = exact[np.searchsorted(np.cumsum(weight), [0.05, 0.95])]
     assert loading.min() < low
     assert loading.max() > high
-    heights = parts["likelihood"] + parts["jacobian"] + parts["prior loading"] + parts["prior variance"]
+    heights = parts.likelihood + parts.jacobian + parts.prior["loading"] + parts.prior["variance"]
     np.testing.assert_allclose([point.height for point in points], heights[1:])
     assert (heights[1:] < heights[0]).all()
     assert all((np.linalg.eigvalsh(point.hessian) > 0).all() for point in points)
@@ -178,7 +178,7 @@ def test_one_number_has_no_ridge():
             pyro.sample("x", dist.Normal(mean, 1.0))
 
     scm = ca.SCM(program)
-    density = Density(scm, scm.encode(pd.DataFrame({"x": [0.1, 0.2]})))
+    density = MarginalDensity(scm, scm.encode(pd.DataFrame({"x": [0.1, 0.2]})))
     (mode,) = find_modes(density, prior=True, jacobian=True, seed=0)
     assert walk_ridge(density, mode, np.ones(1)) == []
 

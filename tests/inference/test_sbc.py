@@ -12,8 +12,8 @@ from scipy import stats
 
 import causalaudit as ca
 from causalaudit.errors import DataError, InferenceError
-from causalaudit.inference import calibration
-from causalaudit.inference.calibration import Calibration, calibrate
+from causalaudit.inference.calibration import Calibration, calibrate, simulation_based
+from causalaudit.inference.calibration.uniformity import simultaneous_band
 from causalaudit.models import law_school, loan, mediation
 
 
@@ -64,8 +64,8 @@ def test_vectors_are_expanded_to_scalars(short):
 
 
 def test_ranks_are_those_of_the_truth_among_the_draws(scm, short):
-    truth = calibration.prior_draws(scm, 6, 0)
-    one = calibration._one_data_set(scm, truth, 20, 9, "auto", 0, 3)
+    truth = simulation_based.prior_draws(scm, 6, 0)
+    one = simulation_based._one_data_set(scm, truth, 20, 9, "auto", 0, 3)
     assert one["ranks"] == short.ranks.loc[3].tolist()
 
 
@@ -85,14 +85,14 @@ def test_more_data_sets_begin_with_the_same_ones(scm, short):
 
 def test_an_interrupted_run_goes_on(scm, short, tmp_path, monkeypatch):
     path = tmp_path / "ranks.jsonl"
-    original, fitted = calibration._one_data_set, []
+    original, fitted = simulation_based._one_data_set, []
 
     def stops_at_three(*arguments):
         if arguments[-1] == 3 and not fitted:
             raise KeyboardInterrupt
         return original(*arguments)
 
-    monkeypatch.setattr(calibration, "_one_data_set", stops_at_three)
+    monkeypatch.setattr(simulation_based, "_one_data_set", stops_at_three)
     with pytest.raises(KeyboardInterrupt):
         calibrate(scm, **SETTINGS, path=path)
     assert len(path.read_text().splitlines()) == 4
@@ -102,7 +102,7 @@ def test_an_interrupted_run_goes_on(scm, short, tmp_path, monkeypatch):
         fitted.append(arguments[-1])
         return original(*arguments)
 
-    monkeypatch.setattr(calibration, "_one_data_set", counted)
+    monkeypatch.setattr(simulation_based, "_one_data_set", counted)
     pd.testing.assert_frame_equal(calibrate(scm, **SETTINGS, path=path).ranks, short.ranks)
     assert fitted == [3, 4, 5]
     pd.testing.assert_frame_equal(calibrate(scm, **SETTINGS, path=str(path)).ranks, short.ranks)
@@ -161,14 +161,14 @@ def test_a_missing_folder_is_named(scm, tmp_path):
 
 
 def test_failed_fits_are_counted_and_never_dropped(scm, tmp_path, monkeypatch):
-    original = calibration.fit
+    original = simulation_based.fit
 
     def fails_once(scm, people, *arguments, seed, **more):
-        if seed == int(calibration.spawn(0, "fit", 2).generate_state(1)[0]):
+        if seed == int(simulation_based.spawn(0, "fit", 2).generate_state(1)[0]):
             raise InferenceError("no luck")
         return original(scm, people, *arguments, seed=seed, **more)
 
-    monkeypatch.setattr(calibration, "fit", fails_once)
+    monkeypatch.setattr(simulation_based, "fit", fails_once)
     found = calibrate(scm, **SETTINGS, path=tmp_path / "ranks.jsonl")
     assert found.failures == {2: "InferenceError: no luck"}
     assert found.ranks.loc[2].isna().all()
@@ -184,15 +184,15 @@ def test_no_fit_at_all_is_an_error(scm, monkeypatch):
     def fails(*arguments, **more):
         raise ValueError("never")
 
-    monkeypatch.setattr(calibration, "fit", fails)
+    monkeypatch.setattr(simulation_based, "fit", fails)
     with pytest.raises(InferenceError, match=r"None of 3 data sets could be fitted\. The first: ValueError: never"):
         calibrate(scm, n=20, data_sets=3, draws=9)
 
 
 def test_doubtful_fits_count_and_are_mentioned(scm, monkeypatch):
-    from causalaudit.inference.posterior import Posterior
+    from causalaudit.inference.posterior import Diagnostics, Posterior
 
-    verdict = ca.inference.diagnostics.Diagnostics(False, "Not trustworthy: pretended.", {})
+    verdict = Diagnostics(False, "Not trustworthy: pretended.", {})
     monkeypatch.setattr(Posterior, "diagnostics", lambda self: verdict)
     found = calibrate(scm, n=20, data_sets=2, draws=9)
     assert found.doubts == {0: "Not trustworthy: pretended.", 1: "Not trustworthy: pretended."}
@@ -219,7 +219,7 @@ def test_uniform_ranks_pass_as_often_as_they_should():
 
 
 def test_the_band_holds_a_share_of_uniform_curves():
-    band = calibration.simultaneous_band(150, 100, 0.1)
+    band = simultaneous_band(150, 100, 0.1)
     rng = np.random.default_rng(1)
     left = sum(band.leaves(rng.integers(0, 100, 150)) for _ in range(2000))
     low, high = stats.binom.ppf([0.001, 0.999], 2000, 0.1)

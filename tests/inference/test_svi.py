@@ -11,8 +11,8 @@ from scipy.special import betaln
 
 import causalaudit as ca
 from causalaudit.errors import CausalAuditWarning
-from causalaudit.inference import svi
-from causalaudit.inference.diagnostics import diagnose
+from causalaudit.inference.posterior.diagnostics import diagnose
+from causalaudit.inference.samplers import variational
 
 
 def conjugate(n):
@@ -77,8 +77,8 @@ def test_same_seed_same_draws_and_states_untouched(people):
 
 
 def test_a_bound_that_still_rises_warns(people, monkeypatch):
-    monkeypatch.setattr(svi, "_WINDOWS", 1)
-    monkeypatch.setattr(svi, "_WINDOW", 10)
+    monkeypatch.setattr(variational, "_WINDOWS", 1)
+    monkeypatch.setattr(variational, "WINDOW", 10)
     with pytest.warns(CausalAuditWarning, match="lower bound has not converged"):
         posterior = ca.fit(ca.SCM(conjugate), people, method="svi", draws=20, chains=2)
     assert not posterior.diagnostics().ok

@@ -102,7 +102,7 @@ def test_compas_fits_the_real_file(data_folder):
     people = compas.prepare(ca.datasets.load_compas(data_folder))
     posterior = ca.fit(compas.figure_1(), people, method="laplace", draws=250, seed=0)
     assert posterior.diagnostics().numbers["pareto_k"] < 0.7
-    assert posterior.summary().loc["priors_count_by_race", "hdi_low"] > 0
+    assert posterior.summary().loc["priors_count_by_race", "credible_low"] > 0
     simulated = posterior.predictive(draws=100, seed=0)
     for code, group in enumerate(compas.LEVELS["race"]):
         own = people[people["race"] == group]
@@ -126,8 +126,8 @@ def test_german_credit_fits_the_real_file(data_folder):
     posterior = ca.fit(german_credit.applications(), people, method="laplace", draws=250, seed=0)
     assert posterior.diagnostics().numbers["pareto_k"] < 0.7
     table = posterior.summary()
-    assert table.loc["employment_duration_by_age", "hdi_low"] > 0
-    assert table.loc["credit_risk_by_duration", "hdi_high"] < 0
+    assert table.loc["employment_duration_by_age", "credible_low"] > 0
+    assert table.loc["credit_risk_by_duration", "credible_high"] < 0
 
 
 def test_the_gender_of_german_credit_is_what_its_documentation_says(data_folder):

@@ -1,5 +1,7 @@
 """What an audit of recourse refuses, and how it says so."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import causalaudit as ca
 from causalaudit.errors import DataError
-from causalaudit.recourse import candidates, mining
+from causalaudit.recourse.evidence import evaluation, itemsets
 
 
 @pytest.fixture
@@ -23,12 +25,18 @@ def people():
     )
 
 
+ACTIONS = [field.name for field in dataclasses.fields(ca.Actions)]
+
+
 def company(table):
     return (table["skill"] > 1).astype(int)
 
 
 def audit(people, classifier=company, protected="sex", features=("skill", "team"), **more):
-    return ca.audit_recourse(people, classifier, protected, list(features), progress=False, **more)
+    given = {name: more.pop(name) for name in ACTIONS if name in more}
+    return ca.audit_recourse(
+        people, classifier, protected, list(features), actions=ca.Actions(**given), progress=False, **more
+    )
 
 
 def test_nobody_or_everybody_affected(people):
@@ -43,13 +51,13 @@ def test_nobody_or_everybody_affected(people):
 
 
 def test_protected_levels(people):
-    with pytest.raises(DataError, match=r"'race' has 3 levels \('x', 'y', 'z'\).*protected=\{'race': \('x', 'z'\)\}"):
+    with pytest.raises(DataError, match=r"'race' has 3 levels \('x', 'y', 'z'\).*protected=\{'race': \('z', 'x'\)\}"):
         audit(people, protected="race")
-    with pytest.raises(DataError, match="two different levels"):
-        audit(people, protected={"race": "x"})
-    with pytest.raises(DataError, match="Nobody has 'race' = 'w'"):
+    with pytest.raises(DataError, match="Nobody in data has 'race' equal to 'w'"):
         audit(people, protected={"race": ("x", "w")})
-    with pytest.raises(DataError, match="must name one column, but names 2"):
+    with pytest.raises(DataError, match="must name one level, or it and one other"):
+        audit(people, protected={"race": ("x", "x")})
+    with pytest.raises(DataError, match=r"must be \{column: level\} or"):
         audit(people, protected={"race": ("x", "y"), "sex": ("f", "m")})
     with pytest.raises(DataError, match=r"'sexx' is not in data: did you mean 'sex'\?"):
         audit(people, protected="sexx")
@@ -69,12 +77,12 @@ def test_support_so_low_that_mining_would_explode(people, monkeypatch):
         DataError, match=r"support=0\.01 there would be about [\d,]{9,} frequent itemsets.*raise the support"
     ):
         audit(wide, lambda table: table["good"], features=features)
-    monkeypatch.setattr(mining, "MOST_ITEMSETS", 5)
-    monkeypatch.setattr(mining, "estimated_number", lambda *_: 1.0)
+    monkeypatch.setattr(itemsets, "MOST_ITEMSETS", 5)
+    monkeypatch.setattr(itemsets, "estimated_number", lambda *_: 1.0)
     with pytest.raises(DataError, match="more than"):
         audit(people)
     monkeypatch.undo()
-    monkeypatch.setattr(candidates, "MOST_PAIRS", 5)
+    monkeypatch.setattr(evaluation, "MOST_PAIRS", 5)
     with pytest.raises(DataError, match="pairs of a subgroup and an action, but at most 5"):
         audit(people)
 
@@ -93,7 +101,7 @@ def test_orders(people):
 
 
 def test_weights_and_costs(people):
-    with pytest.raises(DataError, match=r"a weight for 'skil', which is not a feature: did you mean 'skill'\?"):
+    with pytest.raises(DataError, match=r"weights names 'skil', which is not a feature: did you mean 'skill'\?"):
         audit(people, weights={"skil": 2})
     with pytest.raises(DataError, match="The weight of 'skill' is -1"):
         audit(people, weights={"skill": -1})
@@ -107,6 +115,12 @@ def test_weights_and_costs(people):
         audit(people, budgets=[-2])
     with pytest.raises(DataError, match="'team' is in numeric, but holds"):
         audit(people, numeric=["team"])
+    with pytest.raises(DataError, match="weights is 3, but must map a feature"):
+        audit(people, weights=3)
+    with pytest.raises(DataError, match="orders is 3, but must map a feature"):
+        audit(people, orders=3)
+    with pytest.raises(DataError, match="values is 3, but must map a feature"):
+        audit(people, values=3)
     with pytest.raises(DataError, match="'skill' is in numeric and in ordinal"):
         audit(people, numeric=["skill"], ordinal=["skill"])
 
@@ -115,7 +129,7 @@ def test_weights_and_costs(people):
 def test_names_of_features(people, argument):
     with pytest.raises(DataError, match=rf"{argument} names 'skil', which is not a feature: did you mean 'skill'\?"):
         audit(people, **{argument: ["skil"]})
-    with pytest.raises(DataError, match=rf"{argument} is 'skill', but must be a list"):
+    with pytest.raises(DataError, match=rf"{argument} is the text 'skill', but must be a list"):
         audit(people, **{argument: "skill"})
 
 
@@ -131,7 +145,7 @@ def test_classifiers(people):
     fitted = LogisticRegression().fit(people.assign(more=1)[["skill", "more"]], people["skill"] > 1)
     with pytest.raises(DataError, match="fitted on 'more', which is not a feature"):
         audit(people, fitted)
-    with pytest.raises(DataError, match=r"neither labels nor probabilities.*example 1\.5"):
+    with pytest.raises(DataError, match=r"returned 1\.5, which is neither a label nor a probability"):
         audit(people, lambda table: table["skill"] - 0.5)
     with pytest.raises(DataError, match="is the column 'race'"):
         audit(people, "race")
@@ -142,6 +156,20 @@ def test_a_classifier_that_returns_the_wrong_length_only_later(people):
         audit(people, lambda table: company(table) if len(table) == 90 else company(table)[:-1])
 
 
+def test_other_numbers(people):
+    for name, value, message in (
+        ("draws", 0, "draws is 0, but must be a whole number of at least 1"),
+        ("seed", -1, "seed is -1, but must be a whole number of at least 0"),
+        ("budgets", [np.inf], "A budget is inf, but must be a finite number"),
+        ("budgets", "much", "budgets is 'much', but must be a list of numbers"),
+        ("phi", [[0.3]], "must be a list of numbers"),
+    ):
+        with pytest.raises(DataError, match=message):
+            audit(people, **{name: value})
+    with pytest.raises(DataError, match=r"actions is \{\}, but must be Actions"):
+        ca.audit_recourse(people, company, "sex", ["skill"], actions={})
+
+
 def test_tables(people):
     with pytest.raises(DataError, match="must be a pandas DataFrame"):
         audit({"skill": [1]})
@@ -150,10 +178,10 @@ def test_tables(people):
     with pytest.raises(DataError, match="'team' is in data twice"):
         audit(pd.concat([people, people[["team"]]], axis=1))
     people.loc[[3, 5], "team"] = None
-    with pytest.raises(DataError, match="Column 'team' has missing values in 2 of 90 rows"):
+    with pytest.raises(DataError, match="The feature 'team' is missing for 2 of 90 people"):
         audit(people)
     people["team"], people.loc[7, "sex"] = "a", None
-    with pytest.raises(DataError, match="Column 'sex' has missing values in 1 of 90 rows"):
+    with pytest.raises(DataError, match="The protected column 'sex' is missing for 1 of 90 people"):
         audit(people)
 
 
@@ -162,13 +190,13 @@ def test_features(people):
         ([], "features is empty"),
         (["skill", "skill"], "given twice"),
         (["skil"], r"not in data: did you mean 'skill'\?"),
-        (["skill", "sex"], "protected column 'sex', which never changes: leave it out"),
+        (["skill", "sex"], "'sex' is the protected column, so it cannot be a feature too"),
     ):
         with pytest.raises(DataError, match=message):
             audit(people, features=features)
     with pytest.raises(DataError, match="must be a list of columns"):
         ca.audit_recourse(people, company, "sex", "skill")
-    with pytest.raises(DataError, match="never is 'Unknown', but must be a list"):
+    with pytest.raises(DataError, match="never is the text 'Unknown', but must be a list"):
         audit(people, never="Unknown")
     with pytest.raises(DataError, match=r"None of the \d+ subgroups has a valid action"):
         audit(people, immutable=["skill", "team"])
@@ -176,5 +204,5 @@ def test_features(people):
 
 @pytest.mark.parametrize(("name", "value"), [("alpha", 1.0), ("prob", 0.0), ("support", 1.5), ("phi", [0.3, 1.2])])
 def test_shares(people, name, value):
-    with pytest.raises(DataError, match=f"{name} is .*but must be a number between 0 and 1"):
+    with pytest.raises(DataError, match=f"{name} is .*but must be a number (between 0 and 1|above 0 and at most 1)"):
         audit(people, **{name: value})

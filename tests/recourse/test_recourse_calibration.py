@@ -9,9 +9,10 @@ import pytest
 import schooling
 
 import causalaudit as ca
-from causalaudit.recourse.causal import count
-from causalaudit.recourse.notions import difference
-from causalaudit.recourse.trials import interventions
+from causalaudit.recourse.causal.draw_counts import count
+from causalaudit.recourse.causal.tried_changes import interventions
+from causalaudit.recourse.intervals.credible import credible_interval
+from causalaudit.recourse.notions.notion import less_the_other
 
 pytestmark = pytest.mark.slow
 
@@ -34,24 +35,24 @@ class Outcome:
 
 def true_differences(result, noise, parameters):
     """The differences of every notion when everybody responds as they truly would: notions × subgroups."""
-    bridge, trials = result.causal.decider.bridge, result.causal.trials
+    modelled, trials = result.twins.asked.modelled, result.twins.trials
     good = np.zeros((len(trials.changes), trials.number), dtype=bool)
-    own = {name: values[bridge.who] for name, values in noise.items()}
+    own = {name: values[modelled.who] for name, values in noise.items()}
     for place, change in enumerate(trials.changes):
         do = {
             name: schooling.LEVELS[name].index(value) if name in schooling.LEVELS else value
-            for name, (value,) in interventions(bridge, change[None]).items()
+            for name, (value,) in interventions(modelled, change[None]).items()
         }
         everybody = {name: np.full(trials.number, value) for name, value in do.items()}
         people = schooling.table(schooling.person(own, **parameters, do=everybody), own["region"])
-        good[place] = schooling.classifier(schooling.binned(people, bridge.bins["hours"].cuts)) == 1
+        good[place] = schooling.classifier(schooling.binned(people, modelled.bins["hours"].cuts)) == 1
     flips = np.packbits(good.ravel()[trials.keys][:, None], axis=1)
     counts = [
         count(result.candidates, replace(trials, flips=flips), place, 1) for place in range(len(result.candidates))
     ]
     flipped, reached = (np.concatenate(part, axis=-1)[0] for part in zip(*counts, strict=True))
     true = replace(result.candidates, flipped=flipped, reached=reached)
-    return np.stack([difference(notion.values(true)) for notion in result.notions])
+    return np.stack([less_the_other(notion.values(true)) for notion in result.notions])
 
 
 def ask(number):
@@ -60,16 +61,14 @@ def ask(number):
     noise = schooling.draw_noise(rng, PEOPLE)
     people = schooling.table(schooling.person(noise, **parameters), noise["region"])
     posterior = ca.fit(schooling.scm(schooling.fitted), people, draws=50, chains=4, seed=number, progress=False)
-    arguments = {**schooling.ARGUMENTS, "budgets": [1.0, 2.0], "phi": [0.5]}
-    result = ca.audit_recourse(
-        schooling.binned(people), schooling.classifier, posterior=posterior, values=schooling.STANDS, **arguments
-    )
+    arguments = {**schooling.BINNED, "budgets": [1.0, 2.0], "phi": [0.5]}
+    result = ca.audit_recourse(schooling.binned(people), schooling.classifier, posterior=posterior, **arguments)
     true = true_differences(result, noise, parameters)
     sign = np.array([1.0 if notion.is_cost else -1.0 for notion in result.notions])[:, None]
     chances = result.probabilities(TOLERANCE)
     scores = np.abs(true).round(12)
     drawn = result.to_inference_data()["posterior"]["difference"].to_numpy()[0]
-    low, high = ca.recourse.intervals.credible_interval(drawn, 0.9)
+    low, high = credible_interval(drawn, 0.9)
     return Outcome(
         chances=chances[["prob_against0", "prob_against1"]].to_numpy().T.reshape(2, *true.shape),
         events=np.stack([sign * true > TOLERANCE, -sign * true > TOLERANCE]),

@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 
 import causalaudit as ca
-from causalaudit.recourse import metrics
-from causalaudit.recourse.candidates import Block, Candidates, evaluate
-from causalaudit.recourse.notions import Notion, dense_ranks
-from causalaudit.recourse.people import code_people
-from causalaudit.recourse.predictions import Predictions
-from causalaudit.recourse.rules import make_rules
+from causalaudit.recourse.evidence.candidates import Candidates
+from causalaudit.recourse.evidence.evaluation import SameFeatures, evaluate
+from causalaudit.recourse.evidence.known_answers import KnownAnswers
+from causalaudit.recourse.notions import measures
+from causalaudit.recourse.notions.notion import Notion, dense_ranks
+from causalaudit.recourse.question.change_rules import make_rules
+from causalaudit.recourse.question.coding import code_people
 
 IDS = (
     "min_cost_phi0.3", "min_cost_phi0.7", "choice_phi0.3", "choice_phi0.7", "max_effectiveness", "within_budget_5",
@@ -59,19 +60,19 @@ def _one(case):
 @pytest.mark.parametrize("name", IDS[:2])
 def test_cost_of_effectiveness(cases, name):
     candidates, phi = _one(cases[name]), cases[name]["input"]["phi"]
-    assert (metrics.cost_of_effectiveness(candidates, phi, "macro") == float(cases[name]["expected"])).all()
+    assert (measures.cost_of_effectiveness(candidates, phi, "macro") == float(cases[name]["expected"])).all()
 
 
 @pytest.mark.parametrize("name", IDS[2:4])
 def test_choice(cases, name):
-    assert (metrics.choices(_one(cases[name]), cases[name]["input"]["phi"]) == cases[name]["expected"]).all()
+    assert (measures.choices(_one(cases[name]), cases[name]["input"]["phi"]) == cases[name]["expected"]).all()
 
 
 @pytest.mark.parametrize("name", IDS[4:14])
 def test_effectiveness(cases, name):
     expected, budget = cases[name]["expected"], cases[name]["input"].get("budget", np.inf)
     expected = 0 if isinstance(expected, str) else expected  # no action in budget: the paper's definition
-    assert (metrics.within_budget(_one(cases[name]), budget, "macro") == expected).all()
+    assert (measures.within_budget(_one(cases[name]), budget, "macro") == expected).all()
 
 
 @pytest.mark.parametrize("name", IDS[14:16])
@@ -79,7 +80,7 @@ def test_conditional_mean_recourse(cases, name):
     given = cases[name]["input"]
     rows = zip(given["cumulative_effectiveness"], given["cost"], strict=True)
     actions = [{"effectiveness": share, "cost": cost} for share, cost in rows]
-    assert metrics.conditional_mean(_candidates([(actions, actions)])) == pytest.approx(float(cases[name]["expected"]))
+    assert measures.conditional_mean(_candidates([(actions, actions)])) == pytest.approx(float(cases[name]["expected"]))
 
 
 @pytest.mark.parametrize("name", IDS[17:19])
@@ -173,7 +174,14 @@ def _audit(case, predict):
     people = _people(case["input"]["rows"])
     weights = dict.fromkeys("abcd", _ten)
     return ca.audit_recourse(
-        people, predict, "sex", [*"abcd", "age"], weights=weights, support=0.5, phi=[0.5], budgets=[]
+        people,
+        predict,
+        "sex",
+        [*"abcd", "age"],
+        actions=ca.Actions(weights=weights),
+        support=0.5,
+        phi=[0.5],
+        budgets=[],
     )
 
 
@@ -217,16 +225,16 @@ def _apply(people, predict, extra, features, subgroup_and_actions, weights):
     """Apply given actions, whose values `extra` people bring along, to a given subgroup."""
     everyone = pd.concat([people, extra], ignore_index=True)
     coded = code_people(everyone, "sex", features)
-    rules = make_rules(coded, everyone, weights=weights)
-    predictions = Predictions(coded, predict, 1)
-    affected = ~predictions.factual()
+    rules = make_rules(coded, everyone, ca.Actions(weights=weights))
+    answers = KnownAnswers.of(coded, predict, 1)
+    affected = ~answers.factual()
     subgroup, actions = subgroup_and_actions
     places = np.array([features.index(name) for name in subgroup])
-    code = {name: {coded.value(at, c): c for c in range(len(coded.levels[at]))} for at, name in enumerate(features)}
+    code = {name: {v: c for c, v in enumerate(coded.vocabulary.levels[at])} for at, name in enumerate(features)}
     before = np.array([[code[name][value] for name, value in subgroup.items()]])
     after = np.array([[code[name][action[name]] for name in subgroup] for action in actions])
-    block = Block(places, before, after, np.ones((1, len(actions)), dtype=bool))
-    return coded, evaluate(coded, affected, [block], rules, predictions)
+    block = SameFeatures(places, before, after, np.ones((1, len(actions)), dtype=bool))
+    return coded, evaluate(coded, affected, [block], rules, answers)
 
 
 def test_cumulative_micro(cases):
@@ -244,8 +252,8 @@ def test_cumulative_micro(cases):
     for given, expected in zip(case["input"]["candidates"], case["expected"]["micro_ecd"], strict=True):
         coded, found = _apply(people, predict, extra, [*"abcd", "age"], (given["if"], given["then"]), weights)
         assert found.costs.tolist() == expected["cost"]
-        curves = metrics.distribution(found, "micro")
-        for side, level in enumerate(coded.groups):
+        curves = measures.distribution(found, "micro")
+        for side, level in enumerate(coded.vocabulary.groups):
             assert curves[side].tolist() == expected[level]
 
 
@@ -261,12 +269,12 @@ def test_incorrect_recourses(cases):
     expected = case["expected"]
     assert found.sizes.ravel().tolist() == [expected["covered"]] * 2
     assert (found.sizes - found.flipped).ravel().tolist() == [expected["not_flipped"]] * 2
-    assert metrics.effectiveness(found, "macro").ravel().tolist() == [expected["effectiveness"]] * 2
+    assert measures.effectiveness(found, "macro").ravel().tolist() == [expected["effectiveness"]] * 2
 
 
 def _rules(values, **more):
     data = pd.DataFrame({"sex": ["f", "m"] * len(values), "x": np.repeat(values, 2)})
-    return make_rules(code_people(data, "sex", ["x"], more.pop("orders", None)), data, **more)
+    return make_rules(code_people(data, "sex", ["x"]), data, ca.Actions(**more))
 
 
 def _cost(rules, old, new):
@@ -298,7 +306,7 @@ def test_cost_sum(cases):
         name: lambda a, b, weight=weight: weight * abs(a - b) for name, weight in case["input"]["weights"].items()
     }
     people = code_people(data, "sex", [*"abc"])
-    rules = make_rules(people, data, weights=weights)
+    rules = make_rules(people, data, ca.Actions(weights=weights))
     assert rules.cost(np.arange(3), people.codes[:1], people.codes[1:]).tolist() == [case["expected"]]
 
 
@@ -308,11 +316,12 @@ def test_feasibility(cases):
     data = pd.DataFrame({name: [0, 1, 2] for name in given["non_decreasing"]})
     data = data.assign(sex=["f", "m", "f"], other=["a", "b", given["forbidden_target"]], group=["x", "y", "x"])
     people = code_people(data, "group", features)
-    rules = make_rules(
-        people, data, increasing=given["non_decreasing"], immutable=given["frozen"], never=[given["forbidden_target"]]
+    actions = ca.Actions(
+        increasing=given["non_decreasing"], immutable=given["frozen"], never=[given["forbidden_target"]]
     )
+    rules = make_rules(people, data, actions)
     for place, name in enumerate(features):
-        codes = np.arange(len(people.levels[place]))[:, None]
+        codes = np.arange(len(people.vocabulary.levels[place]))[:, None]
         valid = rules.feasible(np.array([place]), codes, codes)
         assert not valid.diagonal().any()  # it must change something
         if name in given["non_decreasing"]:
@@ -320,6 +329,6 @@ def test_feasibility(cases):
         elif name in given["frozen"]:
             assert not valid.any()
         else:
-            unknown = [people.value(place, code) for code in range(3)].index(given["forbidden_target"])
+            unknown = people.vocabulary.levels[place].index(given["forbidden_target"])
             assert not valid[:, unknown].any()
             assert valid.sum() == 4

@@ -4,12 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import schooling
-from schooling import ARGUMENTS, STANDS, binned, classifier, learned_cuts, sample
+from recourse_people import assert_same_answers
+from schooling import ARGUMENTS, BINNED, STANDS, actions, binned, classifier, learned_cuts, sample
 
 import causalaudit as ca
 from causalaudit.decisions import decide_draws
 from causalaudit.errors import DataError, InterventionError
-from causalaudit.recourse.intervals import credible_interval, towards
+from causalaudit.recourse.intervals.credible import credible_interval
+from causalaudit.recourse.intervals.scores import towards
+from causalaudit.storage import same
+
+FREE = ca.Actions(immutable=["region"])
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +29,7 @@ def posterior(people):
 
 @pytest.fixture(scope="module")
 def result(people, posterior):
-    return ca.audit_recourse(binned(people), classifier, posterior=posterior, values=STANDS, **ARGUMENTS)
+    return ca.audit_recourse(binned(people), classifier, posterior=posterior, **BINNED)
 
 
 def few_draws(program, people, names):
@@ -38,14 +43,14 @@ def test_without_causes_among_features_it_is_independent_recourse_exactly(people
     posterior = ca.fit(schooling.scm(schooling.unrelated), people, draws=10, chains=2, seed=0, progress=False)
     data = binned(people)
     independent = ca.audit_recourse(data, classifier, **ARGUMENTS)
-    causal = ca.audit_recourse(data, classifier, posterior=posterior, values=STANDS, **ARGUMENTS)
-    columns = [name for name in independent.table if not name.startswith("hdi")]
+    causal = ca.audit_recourse(data, classifier, posterior=posterior, **BINNED)
+    columns = [name for name in independent.table if not name.startswith("credible")]
     pd.testing.assert_frame_equal(causal.table[columns], independent.table[columns], check_exact=True)
     np.testing.assert_array_equal(causal.candidates.flipped, independent.candidates.flipped)
     np.testing.assert_array_equal(causal.candidates.reached, independent.candidates.reached)
-    np.testing.assert_array_equal(causal.table["hdi_high"], causal.table["score"])
-    np.testing.assert_array_equal(causal.table["hdi_low"], causal.table["score"])
-    assert independent.table[["hdi_low", "hdi_high"]].isna().all(axis=None)
+    np.testing.assert_array_equal(causal.table["credible_high"], causal.table["score"])
+    np.testing.assert_array_equal(causal.table["credible_low"], causal.table["score"])
+    assert independent.table[["credible_low", "credible_high"]].isna().all(axis=None)
     assert set(causal.probabilities()["prob_unfair"]) <= {0.0, 1.0}
 
 
@@ -62,22 +67,22 @@ def test_counts_are_those_of_counterfactuals_one_by_one(people, posterior, resul
 
         return decide_draws(read, worlds)
 
-    candidates, causal, checked = result.candidates, result.causal, 0
+    candidates, counts, checked = result.candidates, result.draws, 0
     for subgroup in range(0, len(candidates), 7):
-        before = result.people.predicate(candidates.subgroups[subgroup])
+        before = result.vocabulary.predicate(candidates.subgroups[subgroup])
         own = (data.loc[affected, list(before)] == pd.Series(before)).all(axis=1).to_numpy()
         men = (data.loc[affected, "sex"] == result.groups[1]).to_numpy()
         reached = np.zeros((40, len(affected)), dtype=bool)
         for pair in range(candidates.pairs(subgroup).start, candidates.pairs(subgroup).stop):
-            after = result.people.predicate(candidates.actions[pair])
+            after = result.vocabulary.predicate(candidates.actions[pair])
             change = {name: value for name, value in after.items() if before[name] != value}
             do = {name: STANDS.get(name, {}).get(value, value) for name, value in change.items() if name != "region"}
             worlds = ca.counterfactuals(posterior, do, rows=affected, progress=False)
             good = decide(worlds, change) > 0
             reached |= good
             for group, members in enumerate((own & ~men, own & men)):
-                np.testing.assert_array_equal(causal.flipped[:, group, pair], good[:, members].sum(axis=1))
-                np.testing.assert_array_equal(causal.reached[:, group, pair], reached[:, members].sum(axis=1))
+                np.testing.assert_array_equal(counts.flipped[:, group, pair], good[:, members].sum(axis=1))
+                np.testing.assert_array_equal(counts.reached[:, group, pair], reached[:, members].sum(axis=1))
             checked += 1
     assert checked >= 15
 
@@ -86,8 +91,8 @@ def test_what_an_action_keeps_responds(people):
     """More schooling may give a better job to those of whom only schooling and a bad job are known."""
     posterior = ca.fit(schooling.scm(schooling.known), people, draws=4, chains=50, seed=1, progress=False)
     rule = lambda table: (table["job"] == "high") | (table["region"] == "n")  # noqa: E731
-    arguments = {**ARGUMENTS, "features": ["school", "job", "region"], "ordinal": [], "orders": None}
-    hired = ca.audit_recourse(people, rule, posterior=posterior, **{**arguments, "increasing": [], "support": 0.01})
+    arguments = {**ARGUMENTS, "features": ["school", "job", "region"], "actions": FREE, "support": 0.01}
+    hired = ca.audit_recourse(people, rule, posterior=posterior, **arguments)
     actions = hired.actions({"school": "none", "job": "low"})
     (row,) = [place for place, action in enumerate(actions["action"]) if action == {"school": "much"}]
     # The chance of the noise of who was not hired with no schooling that hires with much of it.
@@ -102,8 +107,8 @@ def test_what_an_action_keeps_responds(people):
 def test_numbers_that_are_not_binned_respond_as_they_are(people):
     posterior = ca.fit(schooling.scm(schooling.known), people, draws=2, chains=1, seed=0, progress=False)
     rule = lambda table: (table["hours"] > 33.0).astype(int)  # noqa: E731
-    arguments = {**ARGUMENTS, "features": ["job", "hours"], "immutable": [], "ordinal": [], "orders": None}
-    found = ca.audit_recourse(people, rule, posterior=posterior, **{**arguments, "increasing": []})
+    arguments = {**ARGUMENTS, "features": ["job", "hours"], "actions": ca.Actions()}
+    found = ca.audit_recourse(people, rule, posterior=posterior, **arguments)
     actions = found.actions({"job": "low"})
     affected = people[(people["hours"] <= 33.0) & (people["job"] == "low")]
     for group, level in enumerate(found.groups):
@@ -114,30 +119,30 @@ def test_numbers_that_are_not_binned_respond_as_they_are(people):
 def test_people_outside_the_fit_are_asked_about_by_their_own_columns(people):
     others = sample(500, seed=5).set_axis([f"q{number}" for number in range(500)])
     posterior = ca.fit(schooling.scm(schooling.fitted), people, draws=5, chains=2, seed=0, progress=False)
-    arguments = {**ARGUMENTS, "features": ["school", "job", "region"], "ordinal": [], "orders": None}
+    arguments = {**ARGUMENTS, "features": ["school", "job", "region"], "actions": FREE}
     rule = lambda table: classifier(table.assign(hours="mid"))  # noqa: E731
-    arguments["increasing"] = []
     found = ca.audit_recourse(others, rule, posterior=posterior, **arguments)
-    assert found.table["hdi_low"].notna().all()
+    assert found.table["credible_low"].notna().all()
 
 
 def test_same_seed_same_bits_for_any_size_of_batches(people, posterior, result, monkeypatch):
-    monkeypatch.setattr("causalaudit.recourse.trials._CELLS", 40 * 300)
-    monkeypatch.setattr("causalaudit.recourse.causal._COUNTED", 10_000)
-    monkeypatch.setattr("causalaudit.recourse.causal._NOTION_CELLS", 500)
-    monkeypatch.setattr("causalaudit.recourse.deciding.ROWS", 7)
-    monkeypatch.setattr("causalaudit.recourse.deciding._LARGEST", 10.0)
-    again = ca.audit_recourse(binned(people), classifier, posterior=posterior, values=STANDS, **ARGUMENTS)
+    monkeypatch.setattr("causalaudit.recourse.causal.tried_changes._CELLS", 40 * 300)
+    monkeypatch.setattr("causalaudit.recourse.causal.draw_counts._COUNTED", 10_000)
+    monkeypatch.setattr("causalaudit.recourse.causal.draw_counts._NOTION_CELLS", 500)
+    monkeypatch.setattr("causalaudit.recourse.causal.counterfactual_answers.ROWS", 7)
+    monkeypatch.setattr("causalaudit.recourse.evidence.row_keys._LARGEST", 10)
+    again = ca.audit_recourse(binned(people), classifier, posterior=posterior, **BINNED)
     pd.testing.assert_frame_equal(again.table, result.table, check_exact=True)
-    np.testing.assert_array_equal(again.causal.trials.flips, result.causal.trials.flips)
+    np.testing.assert_array_equal(again.draws.reached, result.draws.reached)
+    pd.testing.assert_frame_equal(again.individuals(), result.individuals(), check_exact=True)
     monkeypatch.undo()
-    other = ca.audit_recourse(binned(people), classifier, posterior=posterior, values=STANDS, seed=1, **ARGUMENTS)
-    assert (other.causal.trials.flips != result.causal.trials.flips).any()
+    other = ca.audit_recourse(binned(people), classifier, posterior=posterior, seed=1, **BINNED)
+    assert (other.draws.reached != result.draws.reached).any()
 
 
 def test_as_many_draws_as_asked_for(people, posterior):
-    few = ca.audit_recourse(binned(people), classifier, posterior=posterior, values=STANDS, draws=7, **ARGUMENTS)
-    assert few.causal.flipped.shape[0] == 7
+    few = ca.audit_recourse(binned(people), classifier, posterior=posterior, draws=7, **BINNED)
+    assert few.draws.flipped.shape[0] == 7
     assert few.settings["draws"] == 7
 
 
@@ -149,7 +154,7 @@ def test_intervals_and_probabilities_are_those_of_the_draws(result):
         values = result.values.loc[rows.index].to_numpy().T
         sign = np.where(notion.is_cost, 1, -1) * notion.disadvantage(values)
         ends = towards(credible_interval(draws[:, place], 0.9), sign)
-        np.testing.assert_array_equal(rows[["hdi_low", "hdi_high"]].to_numpy().T, ends)
+        np.testing.assert_array_equal(rows[["credible_low", "credible_high"]].to_numpy().T, ends)
         chances = result.probabilities(tolerance=0.02).loc[rows.index]
         worse = draws[:, place] * (1 if notion.is_cost else -1)
         np.testing.assert_allclose(chances["prob_against0"], (worse > 0.02).mean(axis=0))
@@ -162,10 +167,41 @@ def test_intervals_and_probabilities_are_those_of_the_draws(result):
         np.testing.assert_allclose(
             chances["prob_first"], ((scores == scores.max(axis=1)[:, None]) & (scores > 0)).mean(axis=0)
         )
-    verdicts = result.verdicts
-    np.testing.assert_array_equal(verdicts["probability"], result.probabilities()["prob_unfair"])
     assert result.summary()["prob_first"].between(0, 1).all()
     assert result.probabilities(tolerance=np.inf)["prob_unfair"].eq(0).all()
+
+
+def test_verdicts_and_the_headline_are_by_draw(result):
+    drawn = result.to_inference_data()["posterior"]["difference"].to_numpy()[0]
+    verdicts = result.verdicts.set_index("unit")
+    for place, notion in enumerate(result.notions):
+        worse = drawn[:, place] * (1 if notion.is_cost else -1)
+        for at in range(0, len(result.labels), 5):
+            name, own = f"{notion.label}: {result.labels[at]}", worse[:, at]
+            if notion.is_distance:
+                units = {f"{name}, f and m differ": np.abs(own)}
+            else:
+                units = {
+                    f"{name}, against {group}": sign * own for group, sign in zip(result.groups, (1, -1), strict=True)
+                }
+            for unit, values in units.items():
+                assert verdicts.loc[unit, "probability"] == (values > 0).mean()
+                expected = values.var() if np.isfinite(values).all() else np.nan
+                np.testing.assert_allclose(verdicts.loc[unit, "structural"], expected, atol=1e-12)
+    assert verdicts["sampling"].isna().all()
+    sizes = result.candidates.sizes.sum(axis=0)
+    np.testing.assert_allclose(result.headline, drawn[:, 0] @ sizes / sizes.sum())
+    assert result.intervals["known"].str.contains("posterior expectation").tolist() == [True, False]
+
+
+def test_a_causal_result_is_saved_and_loaded(result, tmp_path):
+    result.save(tmp_path / "causal.nc")
+    loaded = ca.load(tmp_path / "causal.nc")
+    assert same(result, loaded)
+    assert_same_answers(result, loaded)
+    pd.testing.assert_frame_equal(loaded.probabilities(0.05), result.probabilities(0.05), check_exact=True)
+    with pytest.raises(DataError, match="asks the classifier about twins is code, which is never saved: run the audit"):
+        loaded.individuals()
 
 
 def test_credible_intervals_of_infinite_draws():
@@ -178,7 +214,7 @@ def test_draws_with_and_without_recourse_warn_of_nothing_and_score_by_the_expect
     for notion in result.notions:
         expected = notion.disadvantage(notion.values(result.candidates))
         np.testing.assert_array_equal(result.rows(notion)["score"], np.abs(expected))
-    np.testing.assert_allclose(result.candidates.flipped, result.causal.flipped.mean(axis=0))
+    np.testing.assert_allclose(result.candidates.flipped, result.draws.flipped.mean(axis=0))
 
 
 def test_the_protected_column_never_responds():
@@ -198,7 +234,7 @@ def test_the_protected_column_never_responds():
         progress=False,
     )
     rule = lambda table: ((table["job"] == "high") & (table["sex"] == "m")) | (table["region"] == "n")  # noqa: E731
-    arguments = {"protected": "sex", "features": ["job", "region"], "immutable": ["region"], "progress": False}
+    arguments = {"protected": "sex", "features": ["job", "region"], "actions": FREE, "progress": False}
     causal = ca.audit_recourse(people, rule, posterior=posterior, **arguments)
     independent = ca.audit_recourse(people, rule, **arguments)
     np.testing.assert_array_equal(causal.candidates.flipped, independent.candidates.flipped)
@@ -209,8 +245,8 @@ class TestIndividuals:
         """With known equations and one action, costs are those of the noise."""
         posterior = ca.fit(schooling.scm(schooling.known), people, draws=3, chains=1, seed=0, progress=False)
         rule = lambda table: (table["hours"] > 33.0 + 2.0 * (table["sex"] == "f")).astype(int)  # noqa: E731
-        arguments = {**ARGUMENTS, "features": ["job", "hours"], "immutable": ["hours"], "ordinal": [], "orders": None}
-        found = ca.audit_recourse(people, rule, posterior=posterior, **{**arguments, "increasing": []})
+        arguments = {**ARGUMENTS, "features": ["job", "hours"], "actions": ca.Actions(immutable=["hours"])}
+        found = ca.audit_recourse(people, rule, posterior=posterior, **arguments)
         table = found.individuals()
         own = people.loc[table.index]
         assert (own["job"] == "low").any()
@@ -246,9 +282,9 @@ class TestIndividuals:
             chains=1,
             progress=False,
         )
-        arguments = {"protected": "sex", "features": ["job", "region"], "immutable": ["region"], "progress": False}
+        arguments = {"protected": "sex", "features": ["job", "region"], "actions": FREE, "progress": False}
         fair = ca.audit_recourse(people, lambda table: table["job"] == "high", posterior=posterior, **arguments)
-        assert fair.individuals()[["hdi_low", "hdi_high", "prob_worse", "prob_better"]].eq(0).all(axis=None)
+        assert fair.individuals()[["credible_low", "credible_high", "prob_worse", "prob_better"]].eq(0).all(axis=None)
         harsh = ca.audit_recourse(
             people,
             lambda table: (table["job"] == "high") & ((table["sex"] == "m") | (table["region"] == "n")),
@@ -274,12 +310,15 @@ class TestIndividuals:
 class TestBadInput:
     def test_values_without_a_posterior(self, people):
         with pytest.raises(DataError, match="values say what bins stand for in a model, but there is no posterior"):
-            ca.audit_recourse(binned(people), classifier, values=STANDS, **ARGUMENTS)
+            ca.audit_recourse(binned(people), classifier, **BINNED)
 
     @pytest.mark.parametrize(
         ("values", "message"),
         [
-            (None, "'hours' differs between data and the posterior's data .* values={'hours': {bin: value}}"),
+            (
+                None,
+                r"'hours' differs between data and the posterior's data .* Actions\(values={'hours': {bin: value}}\)",
+            ),
             ({"hour": {}}, "values names 'hour', which is not a feature that the model has: did you mean 'hours'"),
             ({"region": {}}, "values names 'region', which is not a feature that the model has"),
             ({"hours": {"short": 25.0, "mid": 32.0}}, "does not say what 'long' stands for"),
@@ -288,21 +327,23 @@ class TestBadInput:
     )
     def test_wrong_values(self, people, posterior, values, message):
         with pytest.raises(DataError, match=message):
-            ca.audit_recourse(binned(people), classifier, posterior=posterior, values=values, **ARGUMENTS)
+            ca.audit_recourse(
+                binned(people), classifier, posterior=posterior, **{**ARGUMENTS, "actions": actions(values=values)}
+            )
 
     def test_bins_that_are_no_ranges(self, people, posterior):
         mixed = binned(people).assign(hours=np.resize(schooling.ORDERS["hours"], len(people)))
         with pytest.raises(DataError, match="The bins of 'hours' are not ranges of its values in the model"):
-            ca.audit_recourse(mixed, classifier, posterior=posterior, values=STANDS, **ARGUMENTS)
+            ca.audit_recourse(mixed, classifier, posterior=posterior, **BINNED)
 
     def test_binned_people_outside_the_fit(self, people, posterior):
         others = binned(people).set_axis(range(len(people)))
         with pytest.raises(DataError, match="some people are not in the fit"):
-            ca.audit_recourse(others, classifier, posterior=posterior, values=STANDS, **ARGUMENTS)
+            ca.audit_recourse(others, classifier, posterior=posterior, **BINNED)
 
     def test_people_outside_the_fit_without_the_columns_of_the_model(self, people, posterior):
         others = people.drop(columns="school").set_axis(range(len(people)))
-        arguments = {**ARGUMENTS, "features": ["job", "region"], "ordinal": [], "orders": None, "increasing": []}
+        arguments = {**ARGUMENTS, "features": ["job", "region"], "actions": FREE}
         with pytest.raises(DataError, match="'school', but data has no such column"):
             ca.audit_recourse(others, lambda table: table["job"] == "high", posterior=posterior, **arguments)
 
@@ -338,4 +379,6 @@ class TestBadInput:
         posterior = few_draws(program, people, ("job",))
         stands = {"hours": {"short": -1.0, "mid": 32.0, "long": 42.0}}
         with pytest.raises(InterventionError, match=r"impossible in the model: 'hours' has the value -1\.0"):
-            ca.audit_recourse(binned(people), classifier, posterior=posterior, values=stands, **ARGUMENTS)
+            ca.audit_recourse(
+                binned(people), classifier, posterior=posterior, **{**ARGUMENTS, "actions": actions(values=stands)}
+            )

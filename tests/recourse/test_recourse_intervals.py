@@ -11,8 +11,10 @@ from scipy.stats import binom
 from statsmodels.stats.proportion import proportion_confint
 
 from causalaudit.intervals import newcombe
-from causalaudit.recourse import intervals
-from causalaudit.recourse.limits import Payments, lower_limit, upper_limit
+from causalaudit.recourse.intervals import by_notion
+from causalaudit.recourse.intervals.limits import lower_limit, upper_limit
+from causalaudit.recourse.intervals.mean_limits import Payments
+from causalaudit.recourse.intervals.scores import towards
 
 
 def alone(reached, sizes, cost=(1.0,)):
@@ -51,7 +53,7 @@ def test_limits_of_a_mean_are_quantiles_of_the_bayesian_bootstrap_with_one_more_
 
 
 def test_micro_effectiveness_is_near_newcombes_interval_in_large_groups():
-    found = intervals.micro_effectiveness(alone([[1200], [2500]], (4000, 5000)), 0.05).ravel()
+    found = by_notion.micro_effectiveness(alone([[1200], [2500]], (4000, 5000)), 0.05).ravel()
     np.testing.assert_allclose(found, newcombe(1200, 4000, 2500, 5000, 0.05), atol=5e-4)
 
 
@@ -96,7 +98,7 @@ def test_an_interval_holds_what_was_observed_and_does_not_depend_on_the_order_of
         assert inside(found[name], observations[name]).all(), name
         other = mirrored[name] if name.startswith("trade-off") else -mirrored[name][::-1]
         np.testing.assert_allclose(found[name], other, atol=1e-9, err_msg=name)
-        assert inside(intervals.towards(found[name], observations[name]), np.abs(observations[name])).all(), name
+        assert inside(towards(found[name], observations[name]), np.abs(observations[name])).all(), name
 
 
 @settings(max_examples=15)
@@ -115,24 +117,29 @@ def test_intervals_of_smaller_levels_are_wider_and_each_subgroup_has_the_one_it_
 def test_infinite_costs():
     """Nobody of the first group, everybody of the second is helped, and there are enough of them to be sure."""
     sure = alone([[0], [500]], (500, 500))
-    for found in (intervals.macro_cost(sure, intervals.band(sure), 0.5), intervals.micro_cost(sure, 0.5)):
+    for found in (
+        by_notion.macro_cost(sure, by_notion.effectiveness_limits(sure), 0.5),
+        by_notion.micro_cost(sure, 0.5),
+    ):
         np.testing.assert_array_equal(found.ravel(), [np.inf, np.inf])
-    np.testing.assert_array_equal(intervals.mean_cost(sure).ravel(), [0.0, np.inf])
+    np.testing.assert_array_equal(by_notion.mean_cost(sure).ravel(), [0.0, np.inf])
     unsure = alone([[0], [9]], (9, 9))
-    np.testing.assert_array_equal(intervals.micro_cost(unsure, 0.6).ravel(), [np.inf, np.inf])
-    np.testing.assert_array_equal(intervals.micro_cost(unsure, 0.7).ravel(), [0.0, np.inf])
-    np.testing.assert_array_equal(intervals.micro_cost(unsure, 0.3).ravel(), [0.0, np.inf])
+    np.testing.assert_array_equal(by_notion.micro_cost(unsure, 0.6).ravel(), [np.inf, np.inf])
+    np.testing.assert_array_equal(by_notion.micro_cost(unsure, 0.7).ravel(), [0.0, np.inf])
+    np.testing.assert_array_equal(by_notion.micro_cost(unsure, 0.3).ravel(), [0.0, np.inf])
     nobody = alone([[0], [0]], (500, 500))
-    np.testing.assert_array_equal(intervals.micro_cost(nobody, 0.5).ravel(), [0.0, 0.0])
+    np.testing.assert_array_equal(by_notion.micro_cost(nobody, 0.5).ravel(), [0.0, 0.0])
 
 
 def test_nothing_within_the_budget_is_no_difference():
     seen = alone([[3], [9]], (10, 10), (7.0,))
-    np.testing.assert_array_equal(intervals.micro_effectiveness(seen, budget=6.0).ravel(), [0.0, 0.0])
-    np.testing.assert_array_equal(intervals.macro_effectiveness(seen, intervals.band(seen), 6.0).ravel(), [0.0, 0.0])
+    np.testing.assert_array_equal(by_notion.micro_effectiveness(seen, budget=6.0).ravel(), [0.0, 0.0])
+    np.testing.assert_array_equal(
+        by_notion.macro_effectiveness(seen, by_notion.effectiveness_limits(seen), 6.0).ravel(), [0.0, 0.0]
+    )
 
 
 def test_the_mean_of_all_with_one_cost_is_an_effectiveness():
     seen = alone([[3], [90]], (40, 300), (2.0,))
-    expected = intervals.micro_effectiveness(seen, 0.1) * (2.0 - 30.0)
-    np.testing.assert_allclose(intervals.mean_cost(seen, 0.1, 30.0), expected[::-1], rtol=0.02)
+    expected = by_notion.micro_effectiveness(seen, 0.1) * (2.0 - 30.0)
+    np.testing.assert_allclose(by_notion.mean_cost(seen, 0.1, 30.0), expected[::-1], rtol=0.02)

@@ -5,7 +5,8 @@ import pytest
 from recourse_reference import NAMES, arguments, audited, reference, table
 
 import causalaudit as ca
-from causalaudit.recourse.mining import frequent_itemsets
+from causalaudit.recourse.evidence.itemsets import frequent_itemsets
+from causalaudit.recourse.question.coding import code_people
 
 # Names of metrics in the reference, in their order of choice between notions.
 _METRICS = {
@@ -43,7 +44,9 @@ def test_mining_gives_the_counts_of_the_reference(reference_folder, name):
     assert len(result.candidates.costs) == counts["valid_pairs"]
     if "unaffected" not in meta:
         return
-    people, good = result.people, table(reference_folder, name)["pred"].to_numpy() == 1
+    given = arguments(reference_folder, name)
+    people = code_people(given["data"], given["protected"], given["features"], given["actions"].orders)
+    good = table(reference_folder, name)["pred"].to_numpy() == 1
     assert good.sum() == meta["unaffected"]
     alone = {
         level: len(frequent_itemsets([people.codes[~good & (people.group == side)]], meta["min_support"]))

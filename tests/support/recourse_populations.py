@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from causalaudit.recourse import intervals
-from causalaudit.recourse.candidates import Candidates
+from causalaudit.recourse.evidence.candidates import Candidates
+from causalaudit.recourse.intervals import by_notion
 
 PHI, BUDGET, NO_RECOURSE = 0.5, 2.0, 30.0
 VALUES = (
@@ -124,20 +124,20 @@ def observed(candidates, cost):
 
 def all_intervals(candidates, cost, alpha):
     """The intervals of every notion."""
-    limits = intervals.band(candidates, alpha)
+    limits = by_notion.effectiveness_limits(candidates, alpha)
     distance = observed(candidates, cost)["trade-off micro"]
     return {
-        "effectiveness macro": intervals.macro_effectiveness(candidates, limits),
-        "effectiveness micro": intervals.micro_effectiveness(candidates, alpha),
-        "budget macro": intervals.macro_effectiveness(candidates, limits, BUDGET),
-        "budget micro": intervals.micro_effectiveness(candidates, alpha, BUDGET),
-        "choice": intervals.macro_choice(candidates, limits, PHI),
-        "cost macro": intervals.macro_cost(candidates, limits, PHI),
-        "cost micro": intervals.micro_cost(candidates, PHI, alpha),
-        "conditional mean": intervals.mean_cost(candidates, alpha),
-        "mean": intervals.mean_cost(candidates, alpha, NO_RECOURSE),
-        "trade-off macro": intervals.macro_tradeoff(candidates, limits),
-        "trade-off micro": intervals.micro_tradeoff(distance, candidates.sizes, alpha),
+        "effectiveness macro": by_notion.macro_effectiveness(candidates, limits),
+        "effectiveness micro": by_notion.micro_effectiveness(candidates, alpha),
+        "budget macro": by_notion.macro_effectiveness(candidates, limits, BUDGET),
+        "budget micro": by_notion.micro_effectiveness(candidates, alpha, BUDGET),
+        "choice": by_notion.macro_choice(candidates, limits, PHI),
+        "cost macro": by_notion.macro_cost(candidates, limits, PHI),
+        "cost micro": by_notion.micro_cost(candidates, PHI, alpha),
+        "conditional mean": by_notion.mean_cost(candidates, alpha),
+        "mean": by_notion.mean_cost(candidates, alpha, NO_RECOURSE),
+        "trade-off macro": by_notion.macro_tradeoff(candidates, limits),
+        "trade-off micro": by_notion.micro_tradeoff(distance, candidates.sizes, alpha),
     }
 
 

@@ -11,17 +11,23 @@ import causalaudit as ca
 LEVELS = {"sex": ["m", "f"], "school": ["none", "some", "much"], "job": ["low", "high"]}
 ORDERS = {"hours": ["short", "mid", "long"], "school": LEVELS["school"]}
 STANDS = {"hours": {"short": 25.0, "mid": 32.0, "long": 42.0}}
+
+
+def actions(**changes):
+    """What people can do, save what is said otherwise."""
+    usual = {"ordinal": ["hours", "school"], "orders": ORDERS, "immutable": ["region"], "increasing": ["school"]}
+    return ca.Actions(**{**usual, **changes})
+
+
 ARGUMENTS = {
     "protected": "sex",
     "features": ["school", "job", "hours", "region"],
-    "ordinal": ["hours", "school"],
-    "orders": ORDERS,
-    "immutable": ["region"],
-    "increasing": ["school"],
+    "actions": actions(),
     "support": 0.05,
     "no_recourse_cost": 10.0,
     "progress": False,
 }
+BINNED = {**ARGUMENTS, "actions": actions(values=STANDS)}
 TRUTH = {"hiring": 1.2, "base": -1.0, "pay": 8.0}
 
 

@@ -10,9 +10,9 @@ import torch
 
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.error_rates.explaining.frames import People
-from causalaudit.error_rates.explaining.refit import refit
 from causalaudit.error_rates.explaining.terms import EVERYBODY, SHAPE
 from causalaudit.inference import Posterior
+from causalaudit.inference.reweighting import refit
 from causalaudit.progress import parallel
 from causalaudit.randomness import generator
 from causalaudit.scm.handlers import Tensors

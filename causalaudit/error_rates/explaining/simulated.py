@@ -18,11 +18,11 @@ from causalaudit.error_rates.explaining.frames import People
 from causalaudit.error_rates.explaining.question import nobody
 from causalaudit.error_rates.explaining.terms import EVERYBODY, SHAPE
 from causalaudit.errors import DataError
-from causalaudit.inference.score import log_probability
 from causalaudit.progress import parallel
 from causalaudit.randomness import generator
 from causalaudit.scm.execution import numerics, over_draws
 from causalaudit.scm.handlers import Intervene, Mechanisms, Record, Simulate, Tensors, run
+from causalaudit.scm.score import log_probability
 
 _HALVES = 2  # independent shifts for each draw, whose difference is the Monte-Carlo error
 _FEWEST, _MOST = 2**10, 2**15  # people at each draw: a power of two near the number in the data

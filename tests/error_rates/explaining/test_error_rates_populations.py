@@ -30,10 +30,10 @@ from causalaudit.error_rates.explaining.classifier import rate_of
 from causalaudit.error_rates.explaining.conditional import ConditionalDiagram
 from causalaudit.error_rates.explaining.frames import People
 from causalaudit.error_rates.explaining.question import Question
-from causalaudit.error_rates.explaining.refit import refit
 from causalaudit.error_rates.explaining.simulated import simulated_rates
 from causalaudit.error_rates.explaining.terms import term_values
 from causalaudit.errors import CausalAuditWarning
+from causalaudit.inference.reweighting import refit
 
 FEATURES = ["X", "W", "Z", "D"]
 

@@ -1,0 +1,188 @@
+"""Find the highest point of a density, and how it curves there."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from causalaudit.errors import InferenceError
+from causalaudit.inference.density.log_density import ProgramDensity
+from causalaudit.inference.laplace.ascent import Optimum, maximise
+from causalaudit.inference.laplace.mode import Mode, NoMaximumError, spread_of
+from causalaudit.scm.execution import numerics
+
+_STARTS = 64
+_PLACEMENTS = 6
+_CHANCES = 2  # ascents that may end without a maximum, if a latent is integrated out
+_NEAR = 0.05  # spreads of the prior that a rough maximum may be off
+_FEW = 500  # people with whom the ascent begins if there are more than twice as many distinct rows
+_FLAT = 1e-9  # smallest curvature, relative to the largest, of an identified posterior
+# Curvatures of a likelihood, for a step as wide as the prior, between which it has a maximum.
+_PLATEAU, _SPIKE = 1e-6, 1e24
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is maximised: a density, with or without the prior and the Jacobian of unconstrained space.
+
+    Without the first it is the likelihood; with the first alone, the posterior density in the parameters' own units.
+    """
+
+    density: ProgramDensity
+    prior: bool
+    jacobian: bool
+
+    def best_of(self, vectors: np.ndarray) -> np.ndarray:
+        """Return the vector at which it is highest."""
+        parts = self.density.over(vectors)
+        heights = parts.likelihood.copy()
+        if self.prior:
+            heights += parts.log_prior
+        if self.jacobian:
+            heights += parts.jacobian
+        heights[~np.isfinite(heights)] = -np.inf
+        best: np.ndarray = vectors[int(np.argmax(heights))]
+        if np.isneginf(heights.max()):
+            raise InferenceError(
+                f"The data have probability zero under each of {len(vectors)} draws from the prior of "
+                f"{self.density.name!r}. {self.density.impossible_people(best)} Check that the priors are in the units "
+                "of the data."
+            )
+        return best
+
+
+def find_mode(density: ProgramDensity, prior: bool, jacobian: bool, seed: int, rough: bool = False) -> Mode:
+    """Return the highest of the maxima that `find_modes` finds."""
+    return max(find_modes(density, prior, jacobian, seed, rough), key=lambda mode: mode.height)
+
+
+def find_modes(density: ProgramDensity, prior: bool, jacobian: bool, seed: int, rough: bool = False) -> list[Mode]:
+    """Climb from the best of 64 draws from the prior; again from where a continuous latent has the other sign.
+
+    Parameters
+    ----------
+    prior, jacobian
+        Whether the density includes the prior, and the Jacobian of unconstrained space. Without the first
+        it is the likelihood; with the first alone, the posterior density in the parameters' own units.
+    rough
+        Whether it is only for proposals, so that the nodes of a continuous latent may be few.
+
+    Raises
+    ------
+    InferenceError
+        If there is no finite start, no maximum, or a direction in which the density is flat.
+    """
+    target, starts = Target(density, prior, jacobian), density.prior_vectors(_STARTS, seed)
+    spread, mirror = spread_of(starts), density.mirror_signs()
+
+    def mode(start: np.ndarray, warm: bool = False) -> Mode:
+        with numerics():
+            try:
+                if warm:
+                    start = _warm_start(target, start, spread, seed)
+                top = _ascend(target, start, spread, rough)
+            except (ValueError, np.linalg.LinAlgError) as error:
+                raise NoMaximumError(_unbounded(density.labels)) from error
+        _refuse_flat(top.hessian, density.labels, prior)
+        if not prior:
+            _refuse_plateau(top.hessian, density.labels)
+        return Mode(top.location * spread, top.hessian / np.outer(spread, spread), -top.height)
+
+    with numerics():
+        start = target.best_of(starts)
+    if (mirror == 1).all():
+        return [mode(start, warm=True)]
+    try:
+        first = mode(start, warm=True)
+    except NoMaximumError:
+        return [mode(start * mirror, warm=True)]
+    try:
+        second = mode(first.location * mirror)
+    except InferenceError:
+        return [first]
+    return [first] if second.is_near(first) else [first, second]
+
+
+def prior_spread(density: ProgramDensity, seed: int) -> np.ndarray:
+    """Return the spread of the prior of each number: steps are measured in it, because parameters have units."""
+    return spread_of(density.prior_vectors(_STARTS, seed))
+
+
+def _warm_start(target: Target, start: np.ndarray, spread: np.ndarray, seed: int) -> np.ndarray:
+    """Climb with a few hundred of many people first, which is cheap, and start from there if it is better."""
+    few = target.density.of_few(_FEW, seed)
+    if few is None:
+        return start
+    try:
+        location = _ascend(replace(target, density=few), start, spread, rough=True).location
+    except (InferenceError, ValueError, np.linalg.LinAlgError):
+        return start
+    return location * spread if np.isfinite(location).all() else start
+
+
+def _ascend(target: Target, start: np.ndarray, spread: np.ndarray, rough: bool) -> Optimum:
+    """Climb, with the nodes of a continuous latent placed anew where the last ascent ended, until that is the same.
+
+    Returns the maximum in units of the spread.
+    """
+    density, scale = target.density, torch.from_numpy(spread)
+    here = density
+
+    def negative(vector: torch.Tensor) -> torch.Tensor:
+        return -here.total(vector * scale, target.prior, target.jacobian)
+
+    def follow(point: np.ndarray) -> None:
+        nonlocal here  # the nodes of the density go along with the ascent
+        here = here.moved_to(point * spread)
+
+    location, chances = start / spread, _CHANCES if density.integrates else 1
+    for _ in range(_PLACEMENTS):
+        here, last = density.placed_at(location * spread, "rough" if rough else "good"), location
+        top = maximise(negative, last, follow)
+        location = top.location
+        if not top.is_level and (chances := chances - 1):
+            continue  # narrow conditionals may have left their nodes behind
+        if not top.is_level:
+            worst = density.labels[int(np.argmax(np.abs(location - last)))]
+            raise NoMaximumError(
+                f"No maximum was found: the density still rises after hundreds of steps, the farthest along {worst!r} "
+                "(in unconstrained space). It may be unbounded: give the parameter a proper, narrower prior, or more "
+                "data."
+            )
+        if not density.integrates or np.abs(location - last).max() < (_NEAR if rough else 1e-3):
+            break
+    return top
+
+
+def _unbounded(names: list[str]) -> str:
+    return (
+        f"The density has no maximum that can be found: it is unbounded, or flat, along {', '.join(map(repr, names))} "
+        "(in unconstrained space). Use a method with priors, give these parameters narrower priors, or more data."
+    )
+
+
+def _refuse_plateau(hessian: np.ndarray, labels: list[str]) -> None:
+    """Refuse a likelihood that is nearly flat, or a spike, on the scale of the prior: it has no maximum nearby."""
+    curvature = np.diag(hessian)
+    bad = [label for label, size in zip(labels, curvature, strict=True) if not _PLATEAU < size < _SPIKE]
+    if bad:
+        raise NoMaximumError(_unbounded(bad))
+
+
+def _refuse_flat(hessian: np.ndarray, labels: list[str], prior: bool) -> None:
+    scale = np.sqrt(np.abs(np.diag(hessian)))
+    if not len(scale):
+        return
+    if (scale == 0).any() or not np.isfinite(hessian).all():
+        flat = [label for label, width in zip(labels, scale, strict=True) if not width > 0] or labels
+    else:
+        curvatures, directions = np.linalg.eigh(hessian / np.outer(scale, scale))
+        if curvatures[0] > _FLAT * curvatures[-1]:
+            return
+        weight = np.abs(directions[:, 0])
+        flat = [label for label, share in zip(labels, weight, strict=True) if share > 0.3 * weight.max()]
+    raise InferenceError(
+        f"The {'posterior' if prior else 'likelihood'} is flat along {', '.join(map(repr, flat))}: "
+        "the data do not tell them apart. "
+        + ("Give them proper priors." if prior else "Use a method with priors (map, laplace), or drop one.")
+    )

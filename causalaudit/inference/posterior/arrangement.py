@@ -1,0 +1,69 @@
+"""Draws by chain in ArviZ's form, with names along their axes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import arviz as az
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from causalaudit.inference.density.log_density import DensityParts
+from causalaudit.scm import SCM
+
+Shape = tuple[int, int]
+
+
+def inference_data(
+    scm: SCM,
+    data: pd.DataFrame,
+    shape: Shape,
+    parts: DensityParts[np.ndarray],
+    statistics: Mapping[str, Any],
+    by_draw: Mapping[str, np.ndarray],
+    by_step: Mapping[str, np.ndarray],
+) -> az.InferenceData:
+    """Arrange draws by chain (`shape`: chains and draws of each); a single point is repeated."""
+    people = {name: ("individual", scm.codec.numbers(name, tensor)) for name, tensor in scm.encode(data).items()}
+    individuals = {"individual": data.index.to_numpy()}
+    sample_stats = chained(scm, shape, {"log_likelihood": parts.likelihood, **by_draw})
+    groups = {
+        "posterior": chained(scm, shape, parts.values),
+        "log_prior": chained(scm, shape, parts.prior),
+        "sample_stats": sample_stats.assign_attrs(statistics).assign(
+            {name: ("step", value) for name, value in by_step.items()}
+        ),
+        "observed_data": xr.Dataset(people, coords=individuals),
+    }
+    if parts.latents:
+        latents = {
+            name: (("chain", "draw", "individual"), _split(value, shape)) for name, value in parts.latents.items()
+        }
+        groups["latents"] = xr.Dataset(latents, coords={**_numbers(shape), **individuals})
+    return az.InferenceData(**groups)  # type: ignore[arg-type]
+
+
+def chained(scm: SCM, shape: Shape, values: Mapping[str, np.ndarray]) -> xr.Dataset:
+    """Arrange draws (first axis) by chain; the other axes of a parameter have the names that the SCM gives them."""
+    variables = {
+        name: (("chain", "draw", *_axes(name, value.ndim - 1)), _split(value, shape)) for name, value in values.items()
+    }
+    names = {
+        axis: labels
+        for name, value in values.items()
+        for axis, labels in zip(_axes(name, value.ndim - 1), scm.coords.get(name, ()), strict=False)
+    }
+    return xr.Dataset(variables, coords={**_numbers(shape), **names})
+
+
+def _axes(name: str, count: int) -> list[str]:
+    return [f"{name}_dim_{axis}" for axis in range(count)]
+
+
+def _numbers(shape: Shape) -> dict[str, np.ndarray]:
+    return {"chain": np.arange(shape[0]), "draw": np.arange(shape[1])}
+
+
+def _split(values: np.ndarray, shape: Shape) -> np.ndarray:
+    rest = values.shape[1:]
+    return np.broadcast_to(values, (shape[0] * shape[1], *rest)).reshape(*shape, *rest)

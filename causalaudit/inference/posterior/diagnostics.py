@@ -1,0 +1,141 @@
+"""Whether draws can be trusted, in words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from causalaudit.inference.posterior.display import diagnostics_html
+
+TRUSTED_K = 0.7  # of the Pareto tail of importance weights (Vehtari et al. 2024)
+WORTHWHILE = 0.1  # share of importance proposals that count, below which they may miss a part of the posterior
+FOUND_FIRST = 0.5  # share of the mass that the approximation at the mode must find, for others to be relied on
+ENOUGH = 400  # effective draws for stable intervals
+MIXED = 1.01  # largest r-hat of chains that agree (Vehtari et al. 2021)
+EQUAL = 0.9  # effective share of draws whose weights are nearly equal
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """A verdict on a posterior.
+
+    Attributes
+    ----------
+    ok : bool
+        Whether the draws can be used.
+    verdict : str
+        The same in words, with the reason.
+    numbers : dict
+        The figures behind it.
+    """
+
+    ok: bool
+    verdict: str
+    numbers: dict[str, float]
+
+    def __str__(self) -> str:
+        return self.verdict
+
+    def _repr_html_(self) -> str:
+        return diagnostics_html(self.verdict, self.numbers)
+
+
+def diagnose(method: str, statistics: Mapping[str, Any], draws: int) -> Diagnostics:
+    """Judge a posterior by the statistics of its method."""
+    if method in ("ml", "map"):
+        return Diagnostics(
+            True, f"A point estimate ({method}): the draws carry no uncertainty about the parameters.", {}
+        )
+    if method == "exact":
+        return Diagnostics(True, "The program has no free parameters: every draw is the program itself.", {})
+    # Other methods are known by the numbers they give, whatever their names.
+    judge = _chains if "r_hat" in statistics else _guide if "elbo" in statistics else _importance
+    return judge({name: value for name, value in statistics.items() if not isinstance(value, str)}, statistics, draws)
+
+
+def is_trusted(pareto_k: float, efficiency: float, first_share: float) -> bool:
+    """Tell whether importance draws can stand for the posterior."""
+    return pareto_k < TRUSTED_K and efficiency >= WORTHWHILE and first_share >= FOUND_FIRST
+
+
+def _importance(numbers: dict[str, float], statistics: Mapping[str, Any], draws: int) -> Diagnostics:
+    names = ("pareto_k", "ess", "efficiency", "first_share")
+    pareto_k, ess, efficiency, first_share = (float(numbers[name]) for name in names)
+    numbers = {name: float(numbers[name]) for name in names}
+    if not pareto_k < TRUSTED_K:
+        verdict = (
+            f"Not trustworthy: Pareto k is {pareto_k:.2f}, and above {TRUSTED_K} importance resampling fails. The "
+            'posterior is far from Gaussian: reparametrise, tighten the priors, or use a sampler (method "nuts").'
+        )
+        return Diagnostics(False, verdict, numbers)
+    if not efficiency >= WORTHWHILE:
+        verdict = (
+            f"Not trustworthy: only {efficiency:.1%} of the proposals count, and below {WORTHWHILE:.0%} a part of the "
+            'posterior may be missed. Reparametrise, tighten the priors, or use a sampler (method "nuts").'
+        )
+        return Diagnostics(False, verdict, numbers)
+    if not first_share >= FOUND_FIRST:
+        verdict = (
+            f"Not trustworthy: the approximation at the mode found only {first_share:.1%} of the mass that others "
+            f"found, and below {FOUND_FIRST:.0%} these may miss a part as well. The posterior is far from Gaussian: "
+            'reparametrise, tighten the priors, or use a sampler (method "nuts").'
+        )
+        return Diagnostics(False, verdict, numbers)
+    if ess < min(ENOUGH, draws / 2):
+        verdict = f"Too few: {draws} draws are worth only {ess:.0f}, and {ENOUGH} are needed. Ask for more draws."
+        return Diagnostics(False, verdict, numbers)
+    return Diagnostics(
+        True, f"Trustworthy: Pareto k is {pareto_k:.2f} (below {TRUSTED_K}), effective sample size {ess:.0f}.", numbers
+    )
+
+
+def _chains(numbers: dict[str, float], statistics: Mapping[str, Any], draws: int) -> Diagnostics:
+    r_hat, bulk, tail = (float(numbers[name]) for name in ("r_hat", "ess", "ess_tail"))
+    divergences, worst = int(numbers.get("divergences", 0)), statistics["worst"]
+    known = {"divergences": divergences} if "divergences" in numbers else {}  # not every sampler has trajectories
+    numbers = {"r_hat": r_hat, "ess": bulk, "ess_tail": tail, **known}
+    enough = min(ENOUGH, draws / 4)
+    faults = []
+    if not r_hat <= MIXED:
+        found = f"{r_hat:.3f}" if isfinite(r_hat) else "unknown"
+        faults.append(
+            f"r-hat of {worst!r} is {found}, and above {MIXED} the chains have not mixed: ask for more draws, "
+            "or reparametrise (latents and effects with a fixed scale, signs fixed by the priors)"
+        )
+    if divergences:
+        faults.append(
+            f"{divergences} of {draws} trajectories diverged, so that a part of the posterior is left out: "
+            "tighten the priors, or reparametrise so that no scale comes close to zero"
+        )
+    if not min(bulk, tail) >= enough:
+        faults.append(
+            f"{draws} draws are worth only {bulk:.0f} for means and {tail:.0f} for intervals, and {enough:.0f} are "
+            "needed: ask for more draws"
+        )
+    figures = f"r-hat {r_hat:.3f}, effective sample size {bulk:.0f} (tails {tail:.0f})"
+    figures += f", {divergences} divergences" if known else ""
+    if faults:
+        return Diagnostics(False, f"Not trustworthy: {'; '.join(faults)}.", numbers)
+    return Diagnostics(True, f"Trustworthy: {figures}.", numbers)
+
+
+def _guide(numbers: dict[str, float], statistics: Mapping[str, Any], draws: int) -> Diagnostics:
+    pareto_k, ess = float(numbers["pareto_k"]), float(numbers["ess"])
+    converged = bool(numbers["elbo_converged"])
+    numbers = {"pareto_k": pareto_k, "ess": ess, "elbo": float(numbers["elbo"]), "elbo_converged": float(converged)}
+    faults = []
+    if not converged:
+        faults.append(
+            "the evidence lower bound has not converged: rescale the data so that the priors are of order one, tighten "
+            'the priors, or use a sampler (method "nuts")'
+        )
+    # Weights that are nearly equal have a tail that does not matter, whatever its shape.
+    if not (pareto_k < TRUSTED_K or ess >= EQUAL * draws):
+        faults.append(
+            f"Pareto k of the guide is {pareto_k:.2f}, and above {TRUSTED_K} the posterior is not the normal that was "
+            'fitted: use "laplace" or "nuts"'
+        )
+    if faults:
+        return Diagnostics(False, f"Not trustworthy: {'; '.join(faults)}.", numbers)
+    figures = f"Pareto k {pareto_k:.2f}, {draws} draws of the guide are worth {ess:.0f} of the posterior"
+    return Diagnostics(True, f"Trustworthy: the evidence lower bound has converged, {figures}.", numbers)

@@ -1,0 +1,208 @@
+"""The posterior: parameter draws beside the program and the data they belong to."""
+
+from dataclasses import dataclass, field
+from numbers import Integral
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import arviz as az
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from causalaudit.errors import DataError, InferenceError
+from causalaudit.inference.density.joint_density import JointDensity
+from causalaudit.inference.density.log_density import ProgramDensity
+from causalaudit.inference.density.marginal_density import MarginalDensity
+from causalaudit.inference.posterior.diagnostics import Diagnostics, diagnose, is_trusted
+from causalaudit.inference.posterior.display import posterior_html
+from causalaudit.inference.posterior.storage import SavedPosterior, write_posterior
+from causalaudit.scm import SCM
+from causalaudit.scm.simulation import simulate
+
+
+class LogEvidence(NamedTuple):
+    """An importance-sampling estimate of log p(data | program), and its standard error."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What `fit` returns. Two posteriors are equal if they are the same object.
+
+    Attributes
+    ----------
+    scm : SCM
+        The program.
+    data : pandas.DataFrame
+        The people it was fitted to, all columns.
+    idata : arviz.InferenceData
+        Groups `posterior`, `sample_stats`, `observed_data`, `log_prior` and, after `log_likelihood` was
+        called, `log_likelihood`. A program without parameters has no `posterior` and no `log_prior`.
+    settings : dict
+        Method, draws, chains and seed, in JSON types.
+    """
+
+    scm: SCM
+    data: pd.DataFrame
+    idata: az.InferenceData
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"Posterior of {self.scm.name!r}: {len(self.data)} people, "
+            f"{self.settings['chains']} × {self.settings['draws']} draws by {self.settings['method']}"
+        )
+
+    def _repr_html_(self) -> str:
+        return posterior_html(repr(self), self.diagnostics(), self.summary())
+
+    @property
+    def log_evidence(self) -> LogEvidence | None:
+        """The marginal likelihood of the program; None where it is not estimated or not to be trusted."""
+        attributes = self.idata["sample_stats"].attrs
+        if "log_evidence" not in attributes:
+            return None
+        if not is_trusted(attributes["pareto_k"], attributes["efficiency"], attributes["first_share"]):
+            return None
+        return LogEvidence(float(attributes["log_evidence"]), float(attributes["log_evidence_error"]))
+
+    def draw_numbers(self, draws: int | None = None) -> np.ndarray:
+        """Return the positions of `draws` evenly spaced draws (None: all), chains one after the other."""
+        total = self.settings["chains"] * self.settings["draws"]
+        if draws is None:
+            return np.arange(total)
+        if not isinstance(draws, Integral) or not 1 <= draws <= total:
+            raise DataError(f"draws is {draws}, but the posterior has {total}: choose a number from 1 to {total}.")
+        return np.linspace(0, total - 1, draws).round().astype(int)
+
+    def parameters(self, draws: int | None = None) -> dict[str, np.ndarray]:
+        """Return the draws of each parameter, with a leading axis of draws."""
+        numbers = self.draw_numbers(draws)
+        stacked = {name: self.idata["posterior"][name].to_numpy() for name in self.scm.parameters}
+        return {name: value.reshape(-1, *value.shape[2:])[numbers] for name, value in stacked.items()}
+
+    def latents(self, people: "pd.Index[Any]") -> dict[str, np.ndarray]:
+        """Return the draws (first axis) of latents that were drawn together with the parameters, of some people."""
+        if "latents" not in self.idata.groups():
+            return {}
+        at = self.data.index.get_indexer(people)
+        arrays = {str(name): value.to_numpy() for name, value in self.idata["latents"].data_vars.items()}
+        return {name: value.reshape(-1, value.shape[-1])[:, at] for name, value in arrays.items()}
+
+    def log_likelihood(self, progress: bool = True) -> xr.DataArray:
+        """Return the log-likelihood of each person, latents summed out, for each draw.
+
+        It is computed on the distinct rows of the data, kept in ``idata.log_likelihood`` for `arviz.loo`, and
+        takes 8 bytes × draws × people of memory.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> people = ca.datasets.make_loan(50, seed=0)
+        >>> posterior = ca.fit(ca.models.loan.linear(), people, draws=10, chains=2)
+        >>> posterior.log_likelihood().shape
+        (2, 10, 50)
+        """
+        if "latents" in self.idata.groups():
+            raise InferenceError(
+                "The latents of this posterior were drawn together with the parameters, because only one continuous "
+                "latent for each person can be integrated out: people have no likelihood of their own here, and there "
+                "is no leave-one-out. Compare programs by `plots.plot_predictive`, or use one continuous latent."
+            )
+        if "log_likelihood" not in self.idata.groups():
+            density = MarginalDensity(self.scm, self.scm.encode(self.data))
+            total = len(self.draw_numbers())
+            rows = density.likelihood_by_row(self.parameters(), total, progress)
+            people = rows[:, density.rows.inverse].reshape(self.settings["chains"], self.settings["draws"], -1)
+            coordinates = {"individual": self.data.index.to_numpy()}
+            array = xr.DataArray(people, dims=("chain", "draw", "individual"), coords=coordinates)
+            self.idata.add_groups({"log_likelihood": array.to_dataset(name="people")})
+        result: xr.DataArray = self.idata["log_likelihood"]["people"]
+        return result
+
+    def summary(self, prob: float = 0.9) -> pd.DataFrame:
+        """Return mean, standard deviation, credible interval, effective size, error and r-hat of each parameter.
+
+        The interval is the shortest that holds `prob` of the draws. The entries of a parameter with several have the
+        names that the SCM gives them (`coords`), else numbers. With chains (method "nuts") the effective size is that
+        of the bulk, for each parameter; with importance weights ("laplace", "svi") one for all. Only chains have an
+        r-hat.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> posterior = ca.fit(ca.models.loan.linear(), ca.datasets.make_loan(200, seed=0), seed=0)
+        >>> list(posterior.summary().columns)
+        ['mean', 'sd', 'credible_low', 'credible_high', 'ess', 'mcse', 'r_hat']
+        """
+        figures = ["ess", "mcse", "r_hat"]
+        if "posterior" not in self.idata.groups():
+            return pd.DataFrame(columns=["mean", "sd", "credible_low", "credible_high", *figures], dtype=float)
+        table: Any = az.summary(self.idata, kind="stats", hdi_prob=prob, round_to="none")
+        table.columns = pd.Index(["mean", "sd", "credible_low", "credible_high"])
+        statistics = self.idata["sample_stats"].attrs
+        if "r_hat" in statistics and self.settings["draws"] >= 4:
+            chains: Any = az.summary(self.idata, kind="diagnostics", round_to="none")
+            return table.assign(
+                **dict(zip(figures, chains[["ess_bulk", "mcse_mean", "r_hat"]].T.to_numpy(), strict=True))
+            )
+        ess = np.nan if "r_hat" in statistics else statistics.get("ess", np.nan)
+        return table.assign(ess=ess, mcse=table["sd"] / np.sqrt(ess), r_hat=np.nan)
+
+    def diagnostics(self) -> Diagnostics:
+        """Say in words whether the draws can be trusted, with the numbers behind it."""
+        return diagnose(self.settings["method"], self.idata["sample_stats"].attrs, len(self.draw_numbers()))
+
+    def predictive(self, draws: int | None = None, seed: int = 0) -> xr.Dataset:
+        """Simulate as many new people as the data have, for each draw of the parameters.
+
+        Takes about 8 bytes × draws × people × variables of memory.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> posterior = ca.fit(ca.models.loan.linear(), ca.datasets.make_loan(50, seed=0))
+        >>> posterior.predictive(draws=7)["balance"].shape
+        (7, 50)
+        """
+        numbers = self.draw_numbers(draws)
+        return simulate(self.scm, self.parameters(draws), len(self.data), len(numbers), seed)
+
+    def save(self, path: str | Path) -> None:
+        """Write the posterior, its data and settings to a netCDF file; `Posterior.load` reads it back.
+
+        Examples
+        --------
+        >>> import tempfile, causalaudit as ca
+        >>> scm = ca.models.loan.linear()
+        >>> posterior = ca.fit(scm, ca.datasets.make_loan(50, seed=0))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     posterior.save(f"{folder}/loan.nc")
+        ...     ca.Posterior.load(f"{folder}/loan.nc", scm)
+        Posterior of 'loan, linear': 50 people, 4 × 1000 draws by laplace
+        """
+        density = _density(self.scm, self.data, self.idata)
+        write_posterior(Path(path), density, self.data, self.idata, self.settings)
+
+    @classmethod
+    def load(cls, path: str | Path, scm: SCM) -> "Posterior":
+        """Read a posterior that was saved.
+
+        Raises
+        ------
+        SavedFileError
+            If the file is damaged, or belongs to another program: structure, families and levels are
+            compared, and the densities of stored draws are computed again.
+        """
+        saved = SavedPosterior(Path(path))
+        saved.refuse_another_structure(scm)
+        saved.refuse_other_equations(_density(scm, saved.data, saved.idata))
+        return cls(scm, saved.data, saved.idata, saved.settings)
+
+
+def _density(scm: SCM, data: pd.DataFrame, idata: az.InferenceData) -> ProgramDensity:
+    kind = JointDensity if "latents" in idata.groups() else MarginalDensity
+    return kind(scm, scm.encode(data))

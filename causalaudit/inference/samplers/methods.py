@@ -1,0 +1,168 @@
+"""The methods that `fit` knows by name, and how others are added to them."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+
+from causalaudit.errors import InferenceError
+from causalaudit.inference.density.log_density import ProgramDensity
+from causalaudit.inference.laplace.importance_draws import ImportanceDraws, laplace_draws
+from causalaudit.inference.laplace.mode import NoMaximumError
+from causalaudit.inference.laplace.mode_search import find_mode
+from causalaudit.inference.samplers.chains import chain_statistics, some_of
+from causalaudit.inference.samplers.coordinates import WhiteCoordinates
+from causalaudit.inference.samplers.nuts import nuts_draws
+from causalaudit.inference.samplers.registry import METHODS, Method, MethodDraws, Request, Sampler
+from causalaudit.inference.samplers.start import better_coordinates, coordinates_of_draws, coordinates_of_prior
+from causalaudit.inference.samplers.svi import svi_draws, variational_coordinates
+
+_PROPOSALS = 1000  # importance draws whose moments are the coordinates that a sampler starts with
+_CHECKED = 8  # draws at which the nodes of a continuous latent are doubled as a check
+
+
+def register_method(name: str, sampler: Sampler, several_latents: bool = True) -> None:
+    """Let `fit` draw posteriors by a sampler from elsewhere.
+
+    Parameters
+    ----------
+    name
+        By which `fit` knows it: ``fit(scm, data, method=name)``.
+    sampler
+        A function of a `LogDensity` and a `Request` that returns unconstrained draws, as an array by chain, draw and
+        number: ``(request.chains, request.draws, density.size)``. It takes its randomness from ``request.seed``. It
+        may be called again if its draws show that the density must be computed more accurately.
+    several_latents
+        Whether it may be asked to draw several continuous latents of each person together with the parameters: then
+        vectors have hundreds of numbers.
+
+    Raises
+    ------
+    InferenceError
+        If there is a method of that name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from causalaudit.inference import register_method
+    >>> def prior_only(density, request):
+    ...     vectors = density.prior_vectors(request.total, request.seed)
+    ...     return vectors.reshape(request.chains, request.draws, density.size)
+    >>> register_method("draws of the prior", prior_only)
+    """
+    if name in METHODS:
+        raise InferenceError(f"There is a method {name!r} already: give the sampler another name.")
+    METHODS[name] = Method(_from_elsewhere(name, sampler), several_latents)
+
+
+def _from_elsewhere(name: str, sampler: Sampler) -> Callable[[ProgramDensity, Request], MethodDraws]:
+    def run(density: ProgramDensity, request: Request) -> MethodDraws:
+        density = _placed_for(density, request.seed)
+        while True:
+            by_chain = _checked(name, sampler(density, request), (request.chains, request.draws, density.size))
+            finer = density.refined(some_of(by_chain, _CHECKED))
+            if finer is density:
+                break
+            density = finer  # the nodes of a continuous latent were too few where the draws are
+        vectors = by_chain.reshape(request.total, density.size)
+        parts = density.over(vectors, request.progress)
+        return MethodDraws(name, vectors, parts, chain_statistics(density, by_chain))
+
+    return run
+
+
+def _placed_for(density: ProgramDensity, seed: int) -> ProgramDensity:
+    """Place the nodes of a continuous latent at the mode, or at the best of some draws from the prior."""
+    if not density.integrates:
+        return density
+    try:
+        return density.placed_at(find_mode(density, prior=True, jacobian=True, seed=seed, rough=True).location)
+    except NoMaximumError:
+        return density.placed_at(coordinates_of_prior(density, seed).location)
+
+
+def _checked(name: str, vectors: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    found = np.asarray(vectors, dtype=float)
+    if found.shape != shape:
+        raise InferenceError(
+            f"The sampler of the method {name!r} returned an array of the shape {found.shape}, but chains × draws × "
+            f"numbers are {shape}."
+        )
+    if not np.isfinite(found).all():
+        raise InferenceError(f"The sampler of the method {name!r} returned draws that are not finite.")
+    return found
+
+
+# The methods that are there from the beginning
+
+
+def _point(name: str, prior: bool) -> Callable[[ProgramDensity, Request], MethodDraws]:
+    def run(density: ProgramDensity, request: Request) -> MethodDraws:
+        vectors = find_mode(density, prior=prior, jacobian=False, seed=request.seed).location[None]
+        return MethodDraws(name, vectors, density.over(vectors, request.progress))
+
+    return run
+
+
+def _laplace(density: ProgramDensity, request: Request) -> MethodDraws:
+    return _resampled(laplace_draws(density, request.total, request.seed, request.progress))
+
+
+def _resampled(laplace: ImportanceDraws) -> MethodDraws:
+    names = ("pareto_k", "ess", "efficiency", "first_share", "log_evidence", "log_evidence_error")
+    statistics = {name: getattr(laplace, name) for name in names}
+    return MethodDraws("laplace", laplace.vectors, laplace.parts, statistics)
+
+
+def _auto(density: ProgramDensity, request: Request) -> MethodDraws:
+    laplace = None
+    if density.size == density.parameter_size:
+        with suppress(InferenceError):  # NUTS may do without, or says why it cannot
+            laplace = laplace_draws(density, request.total, request.seed, request.progress)
+        if laplace is not None and laplace.trusted:
+            return _resampled(laplace)
+    return _nuts(density, request, laplace)
+
+
+def _nuts(density: ProgramDensity, request: Request, laplace: ImportanceDraws | None = None) -> MethodDraws:
+    """Run NUTS in the coordinates of the Laplace fit; where these cannot be trusted, of a variational fit."""
+    density, start, no_maximum = _start(density, request, laplace)
+    if not start.trusted:
+        density, better = variational_coordinates(density, start, request.seed, request.progress)
+        if better is None and no_maximum is not None:
+            raise no_maximum
+        start = better or start
+    return nuts_draws(density, start, request.draws, request.chains, request.seed, request.progress, no_maximum)
+
+
+def _svi(density: ProgramDensity, request: Request) -> MethodDraws:
+    density, start, _ = _start(density, request)
+    return svi_draws(density, start, request.total, request.seed, request.progress)
+
+
+def _start(
+    density: ProgramDensity, request: Request, laplace: ImportanceDraws | None = None
+) -> tuple[ProgramDensity, WhiteCoordinates, InferenceError | None]:
+    """Return the density placed where samplers start, the coordinates there, and why it has no maximum, if so.
+
+    A density may be a posterior without having a highest point. With latents that are not integrated out there is no
+    Laplace fit.
+    """
+    if density.size > density.parameter_size:
+        return density, coordinates_of_prior(density, request.seed), None
+    try:
+        laplace = laplace or laplace_draws(density, _PROPOSALS, request.seed, request.progress)
+    except NoMaximumError as error:
+        return density, coordinates_of_prior(density, request.seed), error
+    own = coordinates_of_draws(laplace.vectors, laplace.trusted)
+    return laplace.density, better_coordinates(laplace.density, own, request.seed), None
+
+
+METHODS.update(
+    auto=Method(_auto),
+    laplace=Method(_laplace, several_latents=False),
+    nuts=Method(_nuts),
+    svi=Method(_svi),
+    map=Method(_point("map", prior=True), several_latents=False),
+    ml=Method(_point("ml", prior=False), several_latents=False),
+)
