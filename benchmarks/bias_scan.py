@@ -22,9 +22,10 @@ from benchmarks.peers.environments import interpreter, printed_by
 from benchmarks.peers.subgroup_auditors import gerryfair_detector, multiaccuracy_detector
 from benchmarks.report import Figure, Report, cpu_seconds, median_cpu_seconds, peak_gigabytes
 from causalaudit.bias_scan import BiasScanResult, evaluate_power
-from causalaudit.bias_scan.expectations import LogisticModels
-from causalaudit.bias_scan.question import Question, ask
-from causalaudit.bias_scan.search import Found, Search
+from causalaudit.bias_scan.evidence.expectations import LogisticModels
+from causalaudit.bias_scan.evidence.scores import evidence_of
+from causalaudit.bias_scan.evidence.search import FoundSubgroup, SubgroupSearch
+from causalaudit.bias_scan.question.scan_question import ScanQuestion, read_question
 from causalaudit.errors import CausalAuditWarning, DataError
 
 FEATURES = ["sex", "race", "c_charge_degree", "age_group", "priors"]
@@ -53,28 +54,27 @@ def defendants() -> tuple[pd.DataFrame, str]:
         return people, "generated people, since compas_two_years.csv was not found"
 
 
-def asked(people: pd.DataFrame, protected: dict[str, str], scan: dict[str, Any]) -> Question:
+def asked(people: pd.DataFrame, protected: dict[str, str], scan: dict[str, Any]) -> ScanQuestion:
     """Return the question of a scan."""
     features = [name for name in FEATURES if name not in protected]
-    names = (scan.get("prediction"), scan.get("recommendation"))
-    return ask(people, protected, "two_year_recid", *names, scan["criterion"], None, scan["direction"], features, None)
+    return read_question(people, protected, "two_year_recid", features=features, **scan)
 
 
-def expectations(question: Question) -> np.ndarray:
+def expectations(question: ScanQuestion) -> np.ndarray:
     """Return the expectation of each kept stratum."""
     strata = question.strata()
     return LogisticModels().expect(strata, strata.protected_counts(question.protected)[None]).chance
 
 
-def search(question: Question, chance: np.ndarray, exhaustive: bool) -> Found:
+def search(question: ScanQuestion, chance: np.ndarray, exhaustive: bool) -> FoundSubgroup:
     """Count the people and find their best subgroup, with given expectations."""
     strata = question.strata()
-    plan = Search.plan(strata.cells, question.sizes, 1.0, RESTARTS, 0)
-    evidence = question.evidence(strata, strata.protected_counts(question.protected)[None], chance)
+    plan = SubgroupSearch.plan(strata.cells, question.sizes, 1.0, RESTARTS, 0)
+    evidence = evidence_of(question, strata, strata.protected_counts(question.protected)[None], chance)
     return replace(plan, exhaustive=exhaustive).best(evidence)[0]
 
 
-def written(people: pd.DataFrame, question: Question, chance: np.ndarray, path: Path) -> None:
+def written(people: pd.DataFrame, question: ScanQuestion, chance: np.ndarray, path: Path) -> None:
     """Write each protected person's features, event and expectation."""
     strata = question.strata()
     ours = question.protected & question.inside
@@ -84,7 +84,7 @@ def written(people: pd.DataFrame, question: Question, chance: np.ndarray, path: 
     table.to_csv(path, index=False)
 
 
-def compare(people: pd.DataFrame, question: Question, python: Path) -> tuple[dict[str, float], dict[str, Any]]:
+def compare(people: pd.DataFrame, question: ScanQuestion, python: Path) -> tuple[dict[str, float], dict[str, Any]]:
     """Search by MDSS and by both of ours, which must find the same optimum; return our seconds and MDSS's report."""
     chance = expectations(question)
     direction = "positive" if question.positive else "negative"

@@ -19,6 +19,7 @@ _READERS = {
     "error rate estimate": ("causalaudit.error_rates", "ErrorRateEstimate"),
     "recourse": ("causalaudit.recourse", "RecourseResult"),
     "bias scan": ("causalaudit.bias_scan", "BiasScanResult"),
+    "detection power": ("causalaudit.bias_scan", "PowerResult"),
 }
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.linear_model import LinearRegression, Ridge
 
-from causalaudit.bias_scan.semisynthetic import OUTCOME, PREDICTION, SemiSyntheticData
+from causalaudit.bias_scan.power.semisynthetic import OUTCOME, PREDICTION, SemiSyntheticData
 
 ROUNDS = 50  # the paper leaves the number of rounds and the split open
 THRESHOLD, STEP, ALPHA = 1e-4, 0.1, 1.0

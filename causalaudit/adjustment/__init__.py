@@ -4,6 +4,7 @@ All models take sets of weights of the people and predict for everybody, those w
 many sets of weights, and people can be predicted by others only.
 """
 
+from causalaudit.adjustment.bayesian import RegressionDraws, draw_regression
 from causalaudit.adjustment.covariates import (
     Cells,
     Covariates,
@@ -43,10 +44,12 @@ __all__ = [
     "NoOverlapError",
     "OutcomeRegression",
     "Propensity",
+    "RegressionDraws",
     "SaturatedPropensity",
     "check_declared",
     "check_overlap",
     "coefficient_influence",
+    "draw_regression",
     "fit_estimator",
     "fit_logistic",
     "fit_propensity",

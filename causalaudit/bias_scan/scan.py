@@ -1,32 +1,32 @@
-"""The conditional bias scan."""
+"""The conditional bias scan: question → evidence → result."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from causalaudit.bias_scan.calibration import calibration_curves, warn_of_models
-from causalaudit.bias_scan.columns import Bins
-from causalaudit.bias_scan.counterfactual import check_worlds
-from causalaudit.bias_scan.disparity import Disparity
-from causalaudit.bias_scan.expectations import choose_models
-from causalaudit.bias_scan.posterior import inclusion
-from causalaudit.bias_scan.question import Question, ask, check_numbers
-from causalaudit.bias_scan.result import HONEST, NOT_CORRECTED, BiasScanResult, interval_name
-from causalaudit.bias_scan.search import Found, Search
-from causalaudit.bias_scan.significance import assess
-from causalaudit.bias_scan.view import View, view
+from causalaudit.bias_scan.evidence.calibration import look_at_models
+from causalaudit.bias_scan.evidence.counterfactual_expectations import check_worlds
+from causalaudit.bias_scan.evidence.disparity import compare
+from causalaudit.bias_scan.evidence.expectations import choose_models
+from causalaudit.bias_scan.evidence.expected_people import ExpectedPeople, expect_people
+from causalaudit.bias_scan.evidence.null_tables import p_value_of
+from causalaudit.bias_scan.evidence.search import FoundSubgroup, SubgroupSearch
+from causalaudit.bias_scan.evidence.stability import inclusion
+from causalaudit.bias_scan.question.features import Bins, plain_bins
+from causalaudit.bias_scan.question.numbers import check_numbers
+from causalaudit.bias_scan.question.scan_question import plain_protected, read_question
+from causalaudit.bias_scan.question.splitting import split_people
+from causalaudit.bias_scan.result.result import BiasScanResult
 from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.errors import DataError
-from causalaudit.randomness import generator
 
 
 def scan_bias(
     data: pd.DataFrame,
     protected: Mapping[str, Any],
     outcome: str,
+    *,
     prediction: str | None = None,
     recommendation: str | None = None,
     criterion: str = "separation",
@@ -41,7 +41,8 @@ def scan_bias(
     propensity: Any = None,
     expectation: Any = None,
     counterfactuals: CounterfactualDraws | None = None,
-    draws: int = 0,
+    posterior_draws: int = 0,
+    draws: int | None = None,
     split: float | None = None,
     top: int = 1,
     alpha: float = 0.05,
@@ -61,7 +62,8 @@ def scan_bias(
     data
         Everyone, with a unique index.
     protected
-        ``{column: level}``: who is protected, against everyone else.
+        ``{column: level}``: who is protected, against everyone else; ``{column: (level, reference)}``: against people
+        of one other level, and the rest are left out.
     outcome
         The column of the true outcome, 0 or 1.
     prediction, recommendation
@@ -75,7 +77,7 @@ def scan_bias(
     direction
         "positive": the event is more frequent than expected; "negative": less.
     features
-        The columns that are scanned and adjusted for; default all others.
+        A list of the columns that are scanned and adjusted for; default all others.
     bins
         How numbers are cut for the scan (they stay numbers in the models): a number of quantile bins, ascending edges,
         or either by column. Default quartiles for numbers with more than ten values.
@@ -95,16 +97,19 @@ def scan_bias(
     counterfactuals
         Counterfactuals of the protected people with another status: expectations are their counterfactual events, and
         the scan finds the subgroup with the largest causal disparity. They must hold the column of the event.
+    posterior_draws
+        How many draws of a Bayesian outcome model to make (a regression with the default's penalty as its prior,
+        whatever `expectation` is), for the interval of the disparity and the stability of the subgroup; 0 for none.
     draws
-        Draws of a Bayesian outcome model (a regression with the default's penalty as its prior, whatever `expectation`
-        is), or of the counterfactuals, for the interval of the disparity and the stability of the subgroup; 0 for none.
+        Draws of the counterfactuals that are used, evenly spaced, for the same; None: all that there are. An interval
+        needs two.
     split
         The share of people who are searched; disparities are measured on the others. Only so are their intervals valid
         after the search.
     top
         How many of the best distinct subgroups to return.
     alpha
-        The level of significance, for verdicts.
+        The level of the test, for verdicts.
     prob
         The probability of the disparity's credible interval.
     seed
@@ -134,100 +139,82 @@ def scan_bias(
     >>> result.subgroup, result.certified
     ({'sex': ['a']}, True)
     """
-    settings = {
-        name: value
-        for name, value in locals().items()
-        if name not in ("data", "counterfactuals", "progress", "propensity", "expectation")
-    }
-    check_numbers(penalty, iterations, permutations, null, draws, split, top, alpha, prob)
-    question = ask(data, protected, outcome, prediction, recommendation, criterion, given, direction, features, bins)
-    settings["features"] = [feature.name for feature in question.features]
+    numbers = check_numbers(
+        penalty=penalty, iterations=iterations, permutations=permutations, null=null, posterior_draws=posterior_draws,
+        draws=draws, split=split, top=top, alpha=alpha, prob=prob, seed=seed,
+    )  # fmt: skip
+    question = read_question(
+        data, protected, outcome, prediction=prediction, recommendation=recommendation, criterion=criterion,
+        given=given, direction=direction, features=features, bins=bins,
+    )  # fmt: skip
     if counterfactuals is not None:
-        check_worlds(counterfactuals, protected, permutations)
-    models = choose_models(propensity, expectation)
-    of = {"prediction": prediction, "recommendation": recommendation}[question.criterion.of]
-    event = str(outcome if question.criterion.criterion == "sufficiency" else of)
-    about = partial(view, models=models, worlds=counterfactuals, event=event, draws=draws, seed=seed, progress=progress)
-    searched, *rest = [about(part) for part in _parts(question, split, seed)]
-    measured = rest[0] if rest else searched
-    search = Search.plan(searched.strata.cells, question.sizes, penalty, iterations, seed)
-    found = search.best(searched.evidence, top)
-    curves = _look_at_models(searched)
-    p_value, null_scores = None, None
-    if permutations:
-        score = found[0].score if found else 0.0
-        p_value, null_scores = assess(
-            searched.question, searched.strata, models, search, score, null, permutations, seed, progress
+        check_worlds(counterfactuals, question.groups, numbers)
+    elif draws is not None:
+        raise DataError(
+            f"draws is {draws!r}, but draws are those of counterfactuals, and none are given: "
+            f"posterior_draws={draws!r} makes as many from a Bayesian outcome model."
         )
-    disparities = Disparity(
-        measured.question, measured.strata, measured.mean, measured.draws, counterfactuals is not None, prob, seed
+    models = choose_models(propensity, expectation)
+    parts = [
+        expect_people(part, models, counterfactuals, numbers, progress)
+        for part in split_people(question, numbers["split"], numbers["seed"])
+    ]
+    searched, measured = parts[0], parts[-1]
+    search = SubgroupSearch.plan(
+        searched.strata.cells, question.sizes, numbers["penalty"], numbers["iterations"], numbers["seed"]
     )
-    stability = None
-    if searched.draws is not None:
-        stability = inclusion(searched.question, searched.strata, search, searched.draws, progress)
+    found = search.best(searched.evidence, numbers["top"])
+    curves = look_at_models(searched)
+    p_value, null_scores = None, None
+    if numbers["permutations"]:
+        score = found[0].score if found else 0.0
+        p_value, null_scores = p_value_of(score, searched, models, search, numbers, progress)
     return BiasScanResult(
-        table=_table(question, found, disparities, None if not draws else (prob, split is not None)),
-        settings=settings,
+        table=_table(found, measured, numbers),
+        settings={
+            "protected": plain_protected(question.groups),
+            "left_out": question.left_out,
+            "outcome": outcome,
+            "prediction": prediction,
+            "recommendation": recommendation,
+            "criterion": criterion,
+            "given": question.criterion.given,
+            "direction": direction,
+            "features": [feature.name for feature in question.features],
+            "scanned_by": {feature.name: feature.scanned_by for feature in question.features},
+            "bins": plain_bins(bins),
+            "propensity": models.names[0],
+            "expectation": models.names[1],
+            "counterfactuals": None if counterfactuals is None else counterfactuals.settings,
+            **numbers,
+            "draws": 0 if measured.draws is None else measured.draws.number,
+        },
         p_value=p_value,
         certified=search.exhaustive,
         calibration=curves,
         question=question,
-        disparities=disparities,
+        measured=measured,
         null_scores=null_scores,
-        inclusion=stability,
+        inclusion=inclusion(searched, search, progress),
     )
 
 
-def _parts(question: Question, split: float | None, seed: int) -> list[Question]:
-    """Return those who are searched and, with a split, the others; alike in statuses and in the filter."""
-    if split is None:
-        return [question]
-    rng = generator(seed, "bias scan split")
-    order = rng.permutation(len(question.index))
-    searched = np.zeros(len(order), dtype=bool)
-    for ours in (True, False):
-        for inside in (True, False):
-            people = order[((question.protected == ours) & (question.inside == inside))[order]]
-            searched[people[: round(split * len(people))]] = True
-    parts = [question.some(people) for people in (np.flatnonzero(searched), np.flatnonzero(~searched))]
-    for part in parts:
-        if any(not (who & part.inside).any() for who in (part.protected, ~part.protected)):
-            raise DataError(
-                f"split is {split!r}, which leaves {len(parts[0].index)} people to search and {len(parts[1].index)} "
-                "others, but no protected people, or nobody to compare them with, in one part: give more people, or no "
-                "split."
-            )
-    return parts
-
-
-def _look_at_models(searched: View) -> pd.DataFrame:
-    if searched.expected is None:
-        return pd.DataFrame(columns=["model", "bin", "predicted", "observed", "weight", "error"])
-    curves = calibration_curves(searched.strata, searched.expected, searched.protected)
-    warn_of_models(searched.question, searched.strata, searched.expected, curves)
-    return curves
-
-
-def _table(
-    question: Question, found: list[Found], disparities: Disparity, interval: tuple[float, bool] | None
-) -> pd.DataFrame:
-    rows = []
-    for rank, one in enumerate(found, start=1):
-        row = {
+def _table(found: list[FoundSubgroup], measured: ExpectedPeople, numbers: dict[str, Any]) -> pd.DataFrame:
+    question = measured.question
+    rows = [
+        {
             "rank": rank,
             "subgroup": question.describe(one.masks),
             "score": one.score,
             "llr": one.ratio,
             "parameter": question.parameter(one.shift),
-            **disparities.row(one.masks),
+            **compare(measured, one.masks, numbers["prob"], numbers["seed"]),
         }
-        if interval is not None:
-            prob, split = interval
-            row["interval"] = interval_name(prob, HONEST if split else NOT_CORRECTED)
-        rows.append(row)
+        for rank, one in enumerate(found, start=1)
+    ]
     columns = [
         "rank", "subgroup", "score", "llr", "parameter", "metric", "observed", "n", "comparison", "n_comparison",
         "expected", "disparity",
-        *(["disparity_mean", "disparity_low", "disparity_high", "interval"] if interval is not None else []),
+        *(["disparity_mean", "credible_low", "credible_high"] if measured.draws is not None else []),
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)

@@ -64,7 +64,7 @@ def _places(layers: list[list[Any]]) -> dict[Any, _Box]:
     rows = [sum(widths[node] for node in layer) + _GAP * (len(layer) - 1) for layer in layers]
     boxes: dict[Any, _Box] = {}
     for number, layer in enumerate(layers):
-        left = _MARGIN + _LAYER / 2 + (max(rows) - rows[number]) / 2 + (_GAP if number % 2 else -_GAP) / 2
+        left = _MARGIN + _LAYER + (max(rows) - rows[number]) / 2 + (1.2 if number % 2 else -1.2) * _GAP
         for node in layer:
             boxes[node] = _Box(left + widths[node] / 2, _MARGIN + _HEIGHT / 2 + _LAYER * number, widths[node])
             left += widths[node] + _GAP
@@ -74,7 +74,7 @@ def _places(layers: list[list[Any]]) -> dict[Any, _Box]:
 def _size(boxes: Iterable[_Box]) -> tuple[float, float]:
     ends = [(box.x + box.width / 2, box.y + _HEIGHT / 2) for box in boxes]
     right, down = (max((end[axis] for end in ends), default=0.0) for axis in (0, 1))
-    return right + _MARGIN + _LAYER / 2, down + _MARGIN
+    return right + _MARGIN + _LAYER, down + _MARGIN
 
 
 def _variable(name: str, box: _Box, latent: bool) -> str:
@@ -88,8 +88,8 @@ def _variable(name: str, box: _Box, latent: bool) -> str:
 def _edge(boxes: dict[Any, _Box], cause: Any, effect: Any, dashed: bool) -> str:
     """Draw an arrow: straight to the next layer, bent where it skips one; a dashed arc has a head at both ends."""
     start, end = boxes[cause], boxes[effect]
-    bend = 0.0 if end.y - start.y <= _LAYER else 0.16
-    bend = -0.3 if dashed else bend
+    outwards = 1 if start.x >= end.x else -1
+    bend = -0.3 if dashed else 0.0 if end.y - start.y <= _LAYER else 0.22 * outwards
     middle = (
         (start.x + end.x) / 2 + bend * (end.y - start.y),
         (start.y + end.y) / 2 - bend * (end.x - start.x) - (0.6 * _LAYER if dashed and start.y == end.y else 0),

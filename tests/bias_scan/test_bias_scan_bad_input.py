@@ -38,12 +38,12 @@ def warned(run, *arguments, **options):
 
 
 def test_everybody_or_nobody_is_protected(people, run):
-    with pytest.raises(DataError, match="Nobody in data has 'group' equal to 'green': there is nobody to audit"):
+    with pytest.raises(DataError, match="Nobody in data has 'group' equal to 'green'; its levels are 'b', 'w'"):
         run(protected={"group": "green"})
     with pytest.raises(DataError, match="Everyone in data has 'group' equal to 'b': there is nobody to compare"):
         run(people.assign(group="b"))
     for wrong in ("group", {"group": "b", "x1": "a"}, {}):
-        with pytest.raises(DataError, match=r"must be \{column: level\}"):
+        with pytest.raises(DataError, match=r"\{column: level\} or \{column: \(level, reference\)\}"):
             ca.scan_bias(people, wrong, "y", recommendation="flagged")
     with pytest.raises(DataError, match="protected column 'grou' is not in data: did you mean 'group'"):
         run(protected={"grou": "b"})
@@ -155,8 +155,12 @@ def test_features_and_bins(people, run):
         run(features=["x1", "group"])
     with pytest.raises(DataError, match="'y' is the outcome"):
         run(features=["y"])
-    with pytest.raises(DataError, match="There are no features"):
+    with pytest.raises(DataError, match="features is empty"):
         run(features=[])
+    with pytest.raises(DataError, match="There are no features to scan: 'group' is the protected column"):
+        ca.scan_bias(people[["group", "y", "flagged"]], {"group": "b"}, "y", recommendation="flagged")
+    with pytest.raises(DataError, match=r"features is the text 'x1', but must be a list of columns: \['x1'\]"):
+        ca.scan_bias(people, {"group": "b"}, "y", recommendation="flagged", features="x1")
     with pytest.raises(DataError, match="twice"):
         run(features=["x1", "x1"])
     with pytest.raises(DataError, match="The feature 'x9' is not in data"):
@@ -181,7 +185,11 @@ def test_features_and_bins(people, run):
         ("iterations", 0, "iterations is 0"),
         ("permutations", -5, "permutations is -5, but must be a whole number of at least 0"),
         ("permutations", 2.5, "permutations is 2.5"),
-        ("draws", -1, "draws is -1"),
+        ("draws", 0, "draws is 0, but must be a whole number of at least 1"),
+        ("draws", 400, "draws is 400, but draws are those of counterfactuals, and none are given: posterior_draws=400"),
+        ("posterior_draws", -1, "posterior_draws is -1, but must be a whole number of at least 0"),
+        ("posterior_draws", 1, "posterior_draws is 1, but an interval needs at least 2 draws"),
+        ("seed", -1, "seed is -1, but must be a whole number of at least 0"),
         ("null", "bootstrap", "null is 'bootstrap', but must be 'propensity' or 'permutation'"),
         ("split", 1.0, "split is 1.0, but must be a number between 0 and 1"),
         ("top", 0, "top is 0"),

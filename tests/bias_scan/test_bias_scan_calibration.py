@@ -66,7 +66,7 @@ class Truth:
 
 
 def covers(row, truth):
-    return row["disparity_low"] <= truth <= row["disparity_high"]
+    return row["credible_low"] <= truth <= row["credible_high"]
 
 
 def coverage(effect, split, sizes=(2, 3), penalty=0.2):
@@ -79,8 +79,8 @@ def coverage(effect, split, sizes=(2, 3), penalty=0.2):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = ca.scan_bias(
-                people, PROTECTED, "y", recommendation="flagged", features=features, penalty=penalty, draws=200,
-                split=split, seed=number, progress=False,
+                people, PROTECTED, "y", recommendation="flagged", features=features, penalty=penalty,
+                posterior_draws=200, split=split, seed=number, progress=False,
             )  # fmt: skip
         if result.subgroup is not None:
             found.append(covers(result.table.iloc[0], truth.of(result.subgroup)))

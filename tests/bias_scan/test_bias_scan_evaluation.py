@@ -9,7 +9,7 @@ import pytest
 import causalaudit as ca
 from benchmarks.peers.subgroup_auditors import gerryfair, gerryfair_detector, multiaccuracy, multiaccuracy_detector
 from causalaudit.bias_scan import evaluate_power, experiments
-from causalaudit.bias_scan.semisynthetic import draw_fair_data, inject
+from causalaudit.bias_scan.power.semisynthetic import draw_fair_data, inject
 from causalaudit.errors import DataError
 from causalaudit.models import compas, german_credit
 
@@ -74,7 +74,7 @@ def test_means_and_intervals_are_over_data_sets(power):
     row = summary[(summary["mu_sep"] == 0.25) & (summary["detector"] == SCANS[0])].iloc[0]
     assert row["accuracy"] == pytest.approx(first.mean())
     assert row["standard_error"] == pytest.approx(first.std() / 3**0.5)
-    assert row["ci_high"] == pytest.approx(min(1, first.mean() + 1.959964 * first.std() / 3**0.5))
+    assert row["wald_high"] == pytest.approx(min(1, first.mean() + 1.959964 * first.std() / 3**0.5))
     assert "mean of 3 data sets" in repr(power)
 
 

@@ -11,16 +11,15 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 import causalaudit as ca
-from causalaudit.bias_scan.posterior import draw_expectations
-from causalaudit.bias_scan.question import ask
+from causalaudit.bias_scan.evidence.expected_people import draw_expectations
+from causalaudit.bias_scan.question.scan_question import read_question
 
 FEATURES = ["x1", "x2"]
 PROTECTED = {"group": "b"}
 
 
 def asked(people, **scan):
-    options = {"prediction": None, "recommendation": None, "criterion": "separation", "given": None} | scan
-    return ask(people, PROTECTED, "y", direction="positive", features=FEATURES, bins=None, **options)
+    return read_question(people, PROTECTED, "y", features=FEATURES, **scan)
 
 
 def test_the_posterior_surrounds_the_penalised_fit():
@@ -28,7 +27,7 @@ def test_the_posterior_surrounds_the_penalised_fit():
     people = fair(3000, seed=0)
     question = asked(people, recommendation="flagged")
     strata = question.strata()
-    mean = draw_expectations(question, strata, 800, 0, progress=False).scan(slice(None))
+    mean = draw_expectations(question, strata, 800, 0, progress=False).chance(slice(None))
     rest = people[people.group != "b"]
     dummies = pd.get_dummies(rest[FEATURES], drop_first=True).astype(float)
     scaled = (dummies - dummies.mean()) / dummies.std(ddof=0)
@@ -46,7 +45,7 @@ def test_expected_probabilities_are_means_of_probabilities():
     question = asked(people, prediction="p")
     strata = question.strata()
     drawn = draw_expectations(question, strata, 200, 0, progress=False)
-    scan, mean = drawn.scan(slice(None)), drawn.mean(slice(None), np.arange(len(strata.kept)))
+    scan, mean = drawn.chance(slice(None)), drawn.mean(slice(None), np.arange(len(strata.kept)))
     rest = people[people.group != "b"]
     for code, letter in enumerate("ab"):
         for y in (0, 1):
@@ -65,7 +64,7 @@ def test_the_disparity_is_uncertain_on_both_sides():
     people["y"] = 0
     people["flagged"] = np.concatenate([np.arange(40) < 12, rng.random(20_000) < 0.2]).astype(int)
     result = ca.scan_bias(
-        people, PROTECTED, "y", recommendation="flagged", given=0, features=["one"], draws=4000, prob=0.9
+        people, PROTECTED, "y", recommendation="flagged", given=0, features=["one"], posterior_draws=4000, prob=0.9
     )
     drawn = result.to_inference_data()["posterior"]["disparity"].to_numpy().ravel()
     rate = people.flagged[40:].mean()
@@ -75,33 +74,38 @@ def test_the_disparity_is_uncertain_on_both_sides():
     for share in (0.05, 0.5, 0.95):
         assert np.quantile(drawn, share) == pytest.approx(law.ppf(share) - rate, abs=0.012)
     row = result.table.iloc[0]
-    assert row["disparity_low"] < row["disparity_mean"] < row["disparity_high"]
+    assert row["credible_low"] < row["disparity_mean"] < row["credible_high"]
     assert row["disparity"] == pytest.approx(row["observed"] - row["expected"])
     few = people[(people.index < 40) | (people.index >= 20_005)]
-    wide = ca.scan_bias(few, PROTECTED, "y", recommendation="flagged", given=0, features=["one"], draws=400).disparity(
-        {}
-    )
-    assert wide["disparity_high"] - wide["disparity_low"] > 1.2 * (row["disparity_high"] - row["disparity_low"])
+    scan = {"recommendation": "flagged", "given": 0, "features": ["one"], "posterior_draws": 400}
+    wide = ca.scan_bias(few, PROTECTED, "y", **scan).disparity({})
+    assert wide["credible_high"] - wide["credible_low"] > 1.2 * (row["credible_high"] - row["credible_low"])
 
 
 def test_intervals_are_labelled():
     people = biased(1500, seed=0)
-    scan = {"recommendation": "flagged", "features": FEATURES, "draws": 100}
+    scan = {"recommendation": "flagged", "features": FEATURES, "posterior_draws": 100}
     searched = ca.scan_bias(people, PROTECTED, "y", **scan)
-    assert searched.table["interval"].tolist() == ["90% credible, not corrected for the search"]
     honest = ca.scan_bias(people, PROTECTED, "y", split=0.5, **scan)
-    assert honest.table["interval"].tolist() == ["90% credible, on people who were not searched"]
+    for result, words in ((searched, "not corrected for the search"), (honest, "on people who were not searched")):
+        (kind,) = result.intervals.to_dict("records")
+        assert (kind["kind"], kind["level"], kind["type"], kind["scope"]) == ("credible", 0.9, "credible", "one unit")
+        assert kind["about"] == f"the disparity of the subgroup in the population, {words}"
+        assert "outcome model" in kind["known"]
+        assert {"credible_low", "credible_high"} <= set(result.table)
     named = searched.disparity({"x1": ["a"]})
     assert named["interval"] == "90% credible, in a subgroup that was named beforehand"
     assert "not corrected for the search" in searched.plot().get_legend().get_texts()[0].get_text()
-    assert "interval" not in ca.scan_bias(people, PROTECTED, "y", **scan | {"draws": 0}).table
+    plain = ca.scan_bias(people, PROTECTED, "y", **scan | {"posterior_draws": 0})
+    assert plain.intervals.empty
+    assert not [name for name in plain.table if name.endswith(("_low", "_high"))]
 
 
 def test_a_split_searches_some_and_measures_the_others():
     people = biased(2000, seed=1)
     scan = {"recommendation": "flagged", "features": FEATURES, "given": 0}
     result = ca.scan_bias(people, PROTECTED, "y", split=0.3, **scan)
-    measured = result.disparities.question.index
+    measured = result.measured.question.index
     searched = people.drop(index=measured)
     assert len(searched) == pytest.approx(600, abs=2)
     shares = [(part.group == "b").mean() for part in (searched, people.loc[measured])]
@@ -114,19 +118,19 @@ def test_a_split_searches_some_and_measures_the_others():
     assert result.n == (same.group == "b").sum()
     assert result.observed == pytest.approx(same.flagged[same.group == "b"].mean())
     other = ca.scan_bias(people, PROTECTED, "y", split=0.3, seed=1, **scan)
-    assert set(other.disparities.question.index) != set(measured)
+    assert set(other.measured.question.index) != set(measured)
 
 
 def test_inclusion_is_the_share_of_draws():
     people = biased(2500, seed=2, effect=2.0)
     scan = {"recommendation": "flagged", "features": FEATURES}
-    result = ca.scan_bias(people, PROTECTED, "y", draws=60, **scan)
+    result = ca.scan_bias(people, PROTECTED, "y", posterior_draws=60, **scan)
     shares = result.inclusion.set_index(["feature", "value"])["share"]
     assert list(shares.index) == [("x1", "a"), ("x1", "b"), ("x2", "a"), ("x2", "b"), ("x2", "c")]
     assert shares["x1", "a"] == 1.0
     assert shares["x1", "b"] < 0.2
     assert shares.between(0, 1).all()
-    nothing = ca.scan_bias(people, PROTECTED, "y", draws=20, direction="negative", penalty=1000.0, **scan)
+    nothing = ca.scan_bias(people, PROTECTED, "y", posterior_draws=20, direction="negative", penalty=1000.0, **scan)
     assert nothing.inclusion["share"].sum() == 0
     assert nothing.to_inference_data()["constant_data"].sizes["rank"] == 0
 
@@ -207,7 +211,7 @@ def test_a_counterfactual_scan_through_a_program():
     assert result.subgroup == {"region": [1]}
     truth = expit(1.0) - expit(-0.5)
     row = result.table.iloc[0]
-    assert row["disparity_low"] < truth < row["disparity_high"]
+    assert row["credible_low"] < truth < row["credible_high"]
     assert row["disparity"] == pytest.approx(truth, abs=0.08)
     assert result.inclusion.set_index("value")["share"].to_dict() == {0: 0.0, 1: 1.0}
     scan = {"recommendation": "flagged", "features": ["region"], "counterfactuals": worlds}

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 import causalaudit as ca
-from causalaudit.bias_scan.expectations import LogisticModels
-from causalaudit.bias_scan.question import ask
-from causalaudit.bias_scan.search import Search
+from causalaudit.bias_scan.evidence.expectations import LogisticModels
+from causalaudit.bias_scan.evidence.scores import evidence_of
+from causalaudit.bias_scan.evidence.search import SubgroupSearch
+from causalaudit.bias_scan.question.scan_question import read_question
 from causalaudit.errors import CausalAuditWarning
 
 FEATURES = ["sex", "race", "degree", "age25", "priors"]
@@ -98,20 +99,22 @@ def test_common_names(compas, rows):
             "direction": SCANS[row["scan"]]["direction"],
             "features": others(row),
         }
-        named = ca.scan_bias(compas, {row["attribute"]: row["protected"]}, "y", "P", "Pbin", **options)
+        named = ca.scan_bias(
+            compas, {row["attribute"]: row["protected"]}, "y", prediction="P", recommendation="Pbin", **options
+        )
         assert (named.score, named.subgroup) == (given.score, given.subgroup)
 
 
 def both_searches(compas, row, protected=None):
     """The best subgroup by exhaustion and by ascent with the default restarts."""
-    options = {"prediction": None, "recommendation": None, "given": None} | SCANS[row["scan"]]
-    question = ask(compas, {row["attribute"]: row["protected"]}, "y", features=others(row), bins=None, **options)
+    protected_class = {row["attribute"]: row["protected"]}
+    question = read_question(compas, protected_class, "y", features=others(row), **SCANS[row["scan"]])
     if protected is not None:
         question = dataclasses.replace(question, protected=protected(question.protected))
     strata = question.strata()
     counts = strata.protected_counts(question.protected)[None]
-    evidence = question.evidence(strata, counts, LogisticModels().expect(strata, counts).chance)
-    search = Search.plan(strata.cells, question.sizes, 1.0, 500, 0)
+    evidence = evidence_of(question, strata, counts, LogisticModels().expect(strata, counts).chance)
+    search = SubgroupSearch.plan(strata.cells, question.sizes, 1.0, 500, 0)
     assert search.exhaustive
     people = np.bincount(evidence.cell, evidence.size[0], len(search.cells)) > 0
     searches = (search, dataclasses.replace(search, exhaustive=False))

@@ -10,15 +10,13 @@ from bias_scan_questions import PROTECTED, SCANS, evidence_of, person_by_person,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
-from sklearn.linear_model import LogisticRegression
 
 import causalaudit as ca
-from causalaudit.bias_scan.ascent import Ascent
-from causalaudit.bias_scan.expectations import EstimatorModels, LogisticModels
-from causalaudit.bias_scan.lattice import Lattice
-from causalaudit.bias_scan.logistic import fit_logistic
-from causalaudit.bias_scan.scores import Evidence, maximise
-from causalaudit.bias_scan.search import Search
+from causalaudit.bias_scan.evidence.ascent import Ascent
+from causalaudit.bias_scan.evidence.expectations import EstimatorModels, LogisticModels
+from causalaudit.bias_scan.evidence.lattice import Lattice
+from causalaudit.bias_scan.evidence.scores import Evidence, maximise
+from causalaudit.bias_scan.evidence.search import SubgroupSearch
 
 
 def definition(event, expected, gaussian, positive):
@@ -82,7 +80,7 @@ def test_the_optimum_is_that_of_the_definition(scan, direction, penalty):
 def test_ascent_finds_what_exhaustion_finds(scan):
     people = biased(600, seed=1, sizes=(2, 3, 3, 2))
     _, strata, evidence, _ = evidence_of(people, features=["x1", "x2", "x3", "x4"], **SCANS[scan])
-    search = Search.plan(strata.cells, (2, 3, 3, 2), 0.3, 100, 0)
+    search = SubgroupSearch.plan(strata.cells, (2, 3, 3, 2), 0.3, 100, 0)
     assert search.exhaustive
     everything = search.best(evidence)
     climbed = dataclasses.replace(search, exhaustive=False).best(evidence)
@@ -166,20 +164,3 @@ def test_expectations_are_those_of_scikit_learn(scan, given):
     np.testing.assert_allclose(own.chance, theirs.chance, atol=1e-6)
     status = LogisticModels().status(strata, protected[0])
     np.testing.assert_allclose(status, EstimatorModels().status(strata, protected[0]), atol=1e-6)
-
-
-def test_many_fits_at_once_are_single_fits():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(30, 3))
-    weights = rng.gamma(1.0, size=(6, 30))
-    successes = weights * rng.random((6, 30))
-    penalty = rng.gamma(1.0, size=(6, 3))
-    together = fit_logistic(rows, successes, weights, penalty)
-    for at in range(6):
-        alone = fit_logistic(rows, successes[[at]], weights[[at]], penalty[[at]])
-        np.testing.assert_allclose(together[at], alone[0], atol=1e-10)
-        scale = np.sqrt(penalty[at])
-        model = LogisticRegression(tol=1e-12, max_iter=10_000)
-        both = np.concatenate([successes[at], weights[at] - successes[at]])
-        model.fit(np.concatenate([rows / scale] * 2), np.repeat([1, 0], 30), sample_weight=both)
-        np.testing.assert_allclose(together[at, 1:], model.coef_[0] / scale, atol=1e-6)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logit
 
-from causalaudit.bias_scan.semisynthetic import SemiSyntheticData, draw_fair_data, inject
+from causalaudit.bias_scan.power.semisynthetic import SemiSyntheticData, draw_fair_data, inject
 from causalaudit.errors import DataError
 
 
@@ -87,7 +87,7 @@ def test_the_subgroup_takes_some_values_of_some_attributes():
 )
 def test_signals_change_the_subgroup_alone_and_by_what_they_say(mu_sep, mu_suf, delta, seed):
     fair = draw_fair_data(people(300), seed=seed)
-    biased = inject(fair, mu_sep, mu_suf, delta, seed=seed)
+    biased = inject(fair, mu_sep, mu_suf, delta=delta, seed=seed)
     inside = fair.members(fair.subgroup)
     assert biased.data[~inside].equals(fair.data[~inside])
     assert (biased.true[~inside] == fair.true[~inside]).all()
@@ -129,7 +129,7 @@ def test_the_same_seed_draws_the_same():
     ("change", "arguments", "message"),
     [
         ({"outcome": 1}, {}, "have a column 'outcome', but that is drawn here"),
-        ({"sex": None}, {}, "'sex' has 60 missing values"),
+        ({"sex": None}, {}, "The covariate 'sex' is missing for 60 of 60 people"),
         ({"sex": "f"}, {}, "two values or more"),
         ({}, {"n_bias": 4, "protected": {"sex": "f"}}, "n_bias is 4, but beside the protected one there are only 3"),
         ({}, {"n_bias": 0}, "n_bias is 0"),

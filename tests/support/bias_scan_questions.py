@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from causalaudit.bias_scan.expectations import LogisticModels
-from causalaudit.bias_scan.question import ask
+from causalaudit.bias_scan.evidence.expectations import LogisticModels
+from causalaudit.bias_scan.evidence.scores import evidence_of as evidence_of_people
+from causalaudit.bias_scan.question.scan_question import read_question
 
 SCANS = {
     "separation of predictions": {"prediction": "p"},
@@ -15,9 +16,8 @@ PROTECTED = {"group": "b"}
 FEATURES = ["x1", "x2"]
 
 
-def question_of(people, direction="positive", features=None, bins=None, given=None, **scan):
-    options = {"prediction": None, "recommendation": None, "criterion": "separation"} | scan
-    return ask(people, PROTECTED, "y", given=given, direction=direction, features=features, bins=bins, **options)
+def question_of(people, **options):
+    return read_question(people, PROTECTED, "y", **options)
 
 
 def evidence_of(people, **options):
@@ -25,7 +25,7 @@ def evidence_of(people, **options):
     strata = question.strata()
     protected = strata.protected_counts(question.protected)[None]
     chance = LogisticModels().expect(strata, protected).chance
-    return question, strata, question.evidence(strata, protected, chance), chance[0]
+    return question, strata, evidence_of_people(question, strata, protected, chance), chance[0]
 
 
 def person_by_person(question, strata, chance):

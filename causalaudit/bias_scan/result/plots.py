@@ -5,19 +5,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
+from causalaudit.bias_scan.result.words import interval_words
 from causalaudit.errors import DataError
 from causalaudit.figures import mark_outside, own_axes
 
 if TYPE_CHECKING:
-    from causalaudit.bias_scan.result import BiasScanResult
+    from matplotlib.axes import Axes
+
+    from causalaudit.bias_scan.result.result import BiasScanResult
 
 _OTHERS, _OURS, _EXPECTED = "#7f7f7f", "#c44e52", "#4c72b0"
 _LINE = 46  # characters of a label, after which it goes on in the next line
 
 
-def plot_disparity(results: "BiasScanResult | Mapping[str, BiasScanResult]", ax: Axes | None = None) -> Axes:
+def plot_disparity(results: "BiasScanResult | Mapping[str, BiasScanResult]", ax: "Axes | None" = None) -> "Axes":
     """Draw the best subgroups of one or more scans: observed minus expected, with intervals if there are draws.
 
     Parameters
@@ -43,10 +45,10 @@ def plot_disparity(results: "BiasScanResult | Mapping[str, BiasScanResult]", ax:
     ax = own_axes(ax)
     places = np.arange(len(rows))
     ax.axvline(0, color=_OTHERS, linewidth=0.8, linestyle=":")
-    if "disparity_low" in rows:
+    if "credible_low" in rows:
         for kind, style in zip(rows["interval"].dropna().unique(), ("-", "--", ":"), strict=False):
             own = (rows["interval"] == kind).to_numpy()
-            ends = rows.loc[own, ["disparity_low", "disparity_high"]].to_numpy(float).T
+            ends = rows.loc[own, ["credible_low", "credible_high"]].to_numpy(float).T
             ax.hlines(places[own], *ends, color=_OURS, linewidth=1.6, linestyle=style, label=_wrapped(kind))
     ax.plot(rows["disparity"], places, "o", color=_OURS, markeredgecolor="white", markersize=6.5)
     if "disparity_low" in rows:
@@ -54,7 +56,7 @@ def plot_disparity(results: "BiasScanResult | Mapping[str, BiasScanResult]", ax:
         mark_outside(ax, rows["disparity"], places, (rows["disparity"] < low) | (rows["disparity"] > high), _OURS)
     ax.set_yticks(places, rows["label"])
     ax.set(ylim=(len(rows) - 0.4, -0.6), xlabel="disparity: observed − expected")
-    if "disparity_low" in rows:
+    if "credible_low" in rows and len(rows):
         ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0))
     if not len(rows):
         ax.text(0.5, 0.5, "no subgroup has a positive score", transform=ax.transAxes, ha="center", va="center")
@@ -67,7 +69,8 @@ def _labelled(name: str, result: "BiasScanResult", several: bool) -> pd.DataFram
     sizes = [f"n = {n}" for n in table["n"]]
     head = f"{_wrapped(name)}:\n" if name else ""
     label = [head + _wrapped(f"{one} ({size})") for one, size in zip(words, sizes, strict=True)]
-    return table.assign(label=label)
+    interval = interval_words(result.settings["prob"], result.search_words) if "credible_low" in table else None
+    return table.assign(label=label, interval=interval)
 
 
 def _wrapped(text: str) -> str:
@@ -81,7 +84,7 @@ def _wrapped(text: str) -> str:
     return "\n".join([*lines, line])
 
 
-def plot_null(result: "BiasScanResult", ax: Axes | None = None) -> Axes:
+def plot_null(result: "BiasScanResult", ax: "Axes | None" = None) -> "Axes":
     """Draw the highest scores of the tables drawn under the null hypothesis, and the score of the data.
 
     Examples
@@ -108,7 +111,7 @@ def plot_null(result: "BiasScanResult", ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_calibration(result: "BiasScanResult", ax: Axes | None = None) -> Axes:
+def plot_calibration(result: "BiasScanResult", ax: "Axes | None" = None) -> "Axes":
     """Draw the calibration curves of the propensity and the outcome model (figures 9 to 12 of the paper).
 
     Bars are two standard errors of the observed frequencies.

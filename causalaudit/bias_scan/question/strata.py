@@ -5,10 +5,13 @@ from functools import cached_property
 
 import numpy as np
 
-from causalaudit.bias_scan.columns import Feature
+from causalaudit.bias_scan.question.features import ScannedFeature
+from causalaudit.people import distinct_rows
+from causalaudit.storage import storable
 
 
-@dataclass(frozen=True)
+@storable
+@dataclass(frozen=True, eq=False)
 class Strata:
     """A table of people, as counts.
 
@@ -77,7 +80,11 @@ class Strata:
 
 
 def count_people(
-    features: list[Feature], condition: np.ndarray, event: np.ndarray, given: float | None, transformed: np.ndarray
+    features: list[ScannedFeature],
+    condition: np.ndarray,
+    event: np.ndarray,
+    given: float | None,
+    transformed: np.ndarray,
 ) -> Strata:
     """Count people.
 
@@ -92,36 +99,22 @@ def count_people(
     transformed
         The condition as it enters the outcome model.
     """
-    cell = _combine([feature.codes for feature in features])
-    covariates = _combine([cell, *(feature.kind for feature in features)])
-    stratum = _combine([covariates, np.unique(condition, return_inverse=True)[1]])
-    record = _combine([stratum, np.unique(event, return_inverse=True)[1]])
-    by_cell, by_covariates, by_stratum, by_record = (_first(code) for code in (cell, covariates, stratum, record))
-    design = [feature.kinds[feature.kind[by_covariates]] for feature in features]
-    values = condition[by_stratum]
+    cell = distinct_rows([feature.codes for feature in features])
+    covariates = distinct_rows([cell.inverse, *(feature.model_codes for feature in features)])
+    stratum = distinct_rows([covariates.inverse, condition])
+    record = distinct_rows([stratum.inverse, event])
+    design = [feature.model_rows[feature.model_codes[covariates.first]] for feature in features]
+    values = condition[stratum.first]
     return Strata(
-        cells=np.column_stack([feature.codes[by_cell] for feature in features]),
-        cell_of_covariates=cell[by_covariates],
+        cells=np.column_stack([feature.codes[cell.first] for feature in features]),
+        cell_of_covariates=cell.inverse[covariates.first],
         design=np.concatenate(design, axis=1),
-        covariates_of=covariates[by_stratum],
-        condition=transformed[by_stratum] if given is None else None,
+        covariates_of=covariates.inverse[stratum.first],
+        condition=transformed[stratum.first] if given is None else None,
         condition_value=values,
         kept=np.arange(len(values)) if given is None else np.flatnonzero(values == given),
-        stratum_of=stratum[by_record],
-        event=event[by_record],
-        count=np.bincount(record).astype(float),
-        record_of=record,
+        stratum_of=stratum.inverse[record.first],
+        event=event[record.first],
+        count=record.counts.astype(float),
+        record_of=record.inverse,
     )
-
-
-def _combine(codes: list[np.ndarray]) -> np.ndarray:
-    """Return one code for each distinct combination, in lexicographic order."""
-    combined = codes[0]
-    for code in codes[1:]:
-        combined = np.unique(combined.astype(np.int64) * (int(code.max()) + 1) + code, return_inverse=True)[1]
-    return np.unique(combined, return_inverse=True)[1]
-
-
-def _first(codes: np.ndarray) -> np.ndarray:
-    """Return the first person with each code."""
-    return np.unique(codes, return_index=True)[1]

@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from causalaudit.bias_scan.columns import protected_people
 from causalaudit.errors import DataError
+from causalaudit.people import check_seed, levels_of, pick_column, read_protected
 from causalaudit.randomness import generator
 
 OUTCOME, PREDICTION, RECOMMENDATION = "outcome", "prediction", "recommendation"
 _LEAST, _MOST = 0.001, 0.999  # probabilities after a signal was injected
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SemiSyntheticData:
     """Real covariates with drawn outcomes and predictions, which treat a subgroup unlike its counterpart, or nobody.
 
@@ -25,7 +25,7 @@ class SemiSyntheticData:
     data : pandas.DataFrame
         The covariates, with `outcome` (0, 1), `prediction` (a probability) and `recommendation` (0, 1).
     protected : dict
-        Column and level of the protected class.
+        The protected class, as `scan_bias` takes it.
     true : numpy.ndarray
         Everybody's probability of the outcome.
     subgroup : dict
@@ -46,8 +46,7 @@ class SemiSyntheticData:
     @property
     def is_protected(self) -> np.ndarray:
         """Who belongs to the protected class."""
-        ((column, level),) = self.protected.items()
-        return (self.data[column] == level).to_numpy(dtype=bool)
+        return read_protected(self.data, self.protected).protected(self.data)
 
     def members(self, subgroup: Mapping[str, Any] | None) -> np.ndarray:
         """Return which people of the protected class are in a subgroup; None is nobody."""
@@ -62,7 +61,7 @@ class SemiSyntheticData:
         Examples
         --------
         >>> import pandas as pd
-        >>> from causalaudit.bias_scan.semisynthetic import draw_fair_data
+        >>> from causalaudit.bias_scan.power.semisynthetic import draw_fair_data
         >>> people = pd.DataFrame({"sex": ["f", "m"] * 50, "age": ["young"] * 40 + ["old"] * 60})
         >>> fair = draw_fair_data(people, {"sex": "f"}, n_bias=1)
         >>> fair.accuracy(fair.members(fair.subgroup))
@@ -76,6 +75,7 @@ def draw_fair_data(
     covariates: pd.DataFrame,
     protected: Mapping[str, Any] | None = None,
     n_bias: int = 2,
+    *,
     p_bias: float = 0.5,
     sigma_true: float = 0.6,
     sigma_predict: float = 0.2,
@@ -88,7 +88,7 @@ def draw_fair_data(
     covariates
         Discrete attributes of real people.
     protected
-        Column and level of the protected class; None draws one of the levels of all columns, each as probably.
+        The protected class, as `scan_bias` takes it; None draws one of the levels of all columns, each as probably.
     n_bias, p_bias
         The subgroup: how many attributes define it, and how probably each of their values belongs to it.
     sigma_true, sigma_predict
@@ -107,15 +107,15 @@ def draw_fair_data(
     Examples
     --------
     >>> import pandas as pd
-    >>> from causalaudit.bias_scan.semisynthetic import draw_fair_data
+    >>> from causalaudit.bias_scan.power.semisynthetic import draw_fair_data
     >>> people = pd.DataFrame({"sex": ["f", "m"] * 50, "age": ["young"] * 40 + ["old"] * 60})
     >>> draw_fair_data(people, {"sex": "f"}, n_bias=1).data.columns.tolist()
     ['sex', 'age', 'outcome', 'prediction', 'recommendation']
     """
     _check_covariates(covariates, n_bias, p_bias)
-    rng = generator(seed, "semi-synthetic data")
+    rng = generator(check_seed(seed), "semi-synthetic data")
     protected = _draw_protected(covariates, rng) if protected is None else dict(protected)
-    protected_people(covariates, protected)
+    read_protected(covariates, protected)
     dummies = pd.get_dummies(covariates.drop(columns=list(protected)).astype("category"), dtype=float)
     log_odds = dummies.to_numpy() @ rng.normal(0, 0.2, dummies.shape[1]) + rng.normal(0, sigma_true, len(covariates))
     true, predicted = expit(log_odds), expit(log_odds + rng.normal(0, sigma_predict, len(covariates)))
@@ -126,7 +126,7 @@ def draw_fair_data(
 
 
 def inject(
-    fair: SemiSyntheticData, mu_sep: float = 0.0, mu_suf: float = 0.0, delta: float = 0.0, seed: int = 0
+    fair: SemiSyntheticData, mu_sep: float = 0.0, mu_suf: float = 0.0, *, delta: float = 0.0, seed: int = 0
 ) -> SemiSyntheticData:
     """Treat the subgroup otherwise than its counterpart (section 3, step B).
 
@@ -146,7 +146,7 @@ def inject(
     Examples
     --------
     >>> import pandas as pd
-    >>> from causalaudit.bias_scan.semisynthetic import draw_fair_data, inject
+    >>> from causalaudit.bias_scan.power.semisynthetic import draw_fair_data, inject
     >>> people = pd.DataFrame({"sex": ["f", "m"] * 50, "age": ["young"] * 40 + ["old"] * 60})
     >>> fair = draw_fair_data(people, {"sex": "f"}, n_bias=1)
     >>> raised = inject(fair, mu_sep=0.25).data.prediction - fair.data.prediction
@@ -171,7 +171,7 @@ def _with_predictions(people: pd.DataFrame, outcome: np.ndarray, predicted: np.n
 
 
 def _draw_protected(covariates: pd.DataFrame, rng: np.random.Generator) -> dict[str, Any]:
-    pairs = [(name, level) for name in covariates.columns for level in _levels(covariates[name])]
+    pairs = [(name, level) for name in covariates.columns for level in levels_of(covariates[name])]
     return dict([pairs[rng.integers(len(pairs))]])
 
 
@@ -185,7 +185,7 @@ def _draw_subgroup(
         chosen = sorted(rng.choice(len(names), n_bias, replace=False))
         subgroup = {}
         for name in (names[place] for place in chosen):
-            levels = _levels(drawn.data[name])
+            levels = levels_of(drawn.data[name])
             kept = [level for level, inside in zip(levels, rng.random(len(levels)) < p_bias, strict=True) if inside]
             if len(kept) < len(levels):
                 subgroup[name] = kept
@@ -193,17 +193,12 @@ def _draw_subgroup(
             return subgroup
 
 
-def _levels(column: "pd.Series[Any]") -> list[Any]:
-    return sorted(column.unique().tolist(), key=str)
-
-
 def _check_covariates(covariates: pd.DataFrame, n_bias: int, p_bias: float) -> None:
     taken = {OUTCOME, PREDICTION, RECOMMENDATION} & set(covariates.columns)
     if taken:
         raise DataError(f"The covariates have a column {min(taken)!r}, but that is drawn here: leave it out.")
-    missing = covariates.isna().sum()
-    if missing.any():
-        raise DataError(f"{missing.idxmax()!r} has {missing.max()} missing values: drop those people or name the gap.")
+    for name in covariates.columns:
+        pick_column(covariates, name, "covariate")
     single = [name for name in covariates.columns if covariates[name].nunique() < 2]
     if single or covariates.shape[1] < 2:
         raise DataError(f"There must be two covariates or more, of two values or more each; see {single or 'here'}.")

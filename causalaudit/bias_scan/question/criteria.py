@@ -1,11 +1,13 @@
-"""The scans of the paper's Table 1, each under its common name."""
+"""The scans of the paper's Table 1 (section 2.1: event and conditioning variable), each under its common name."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from causalaudit.errors import DataError, nearest
+from causalaudit.storage import storable
 
 
+@storable
 @dataclass(frozen=True)
 class Criterion:
     """A fairness definition: which event is compared, given what.

@@ -2,15 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from matplotlib.axes import Axes
-
 from causalaudit.errors import DataError
 from causalaudit.figures import own_axes
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
-    from causalaudit.bias_scan.evaluation import PowerResult
+    from causalaudit.bias_scan.power.evaluation import PowerResult
 
 _COLOURS = ("#c44e52", "#dd8452", "#4c72b0", "#55a868", "#8172b3", "#7f7f7f", "#937860", "#da8bc3")
 _MARKERS = "osD^v<>P"
@@ -27,7 +26,7 @@ _LABELS = {
 }
 
 
-def plot_power(power: "PowerResult", against: str = "mu_sep", ax: Axes | None = None, **fixed: float) -> Axes:
+def plot_power(power: "PowerResult", against: str = "mu_sep", ax: "Axes | None" = None, **fixed: float) -> "Axes":
     """Draw mean accuracy of each detector against a setting of the experiments, with intervals.
 
     Figures 1 to 3 of Boxer, McFowland and Neill (2024).
@@ -47,7 +46,7 @@ def plot_power(power: "PowerResult", against: str = "mu_sep", ax: Axes | None = 
     Examples
     --------
     >>> import pandas as pd
-    >>> from causalaudit.bias_scan.evaluation import PowerResult
+    >>> from causalaudit.bias_scan import PowerResult
     >>> rows = [(d, m, "a scan", m) for d in (0, 1) for m in (0.0, 0.5)]
     >>> table = pd.DataFrame(rows, columns=["dataset", "mu_sep", "detector", "accuracy"])
     >>> power = PowerResult(table, {"datasets": 2, "alpha": 0.05})
@@ -62,7 +61,7 @@ def plot_power(power: "PowerResult", against: str = "mu_sep", ax: Axes | None = 
             line[against], line["accuracy"], marker=_MARKERS[place % len(_MARKERS)], color=colour, label=str(name),
             markersize=4, linewidth=1.2,
         )  # fmt: skip
-        ax.fill_between(line[against], line["ci_low"], line["ci_high"], color=colour, alpha=0.12, linewidth=0)
+        ax.fill_between(line[against], line["wald_low"], line["wald_high"], color=colour, alpha=0.12, linewidth=0)
     level = 1 - power.settings["alpha"]
     ax.set(xlabel=_LABELS[against], ylabel=f"accuracy (Jaccard), {level:.0%} band", ylim=(0, 1.05))
     ax.legend(frameon=False, fontsize="small")

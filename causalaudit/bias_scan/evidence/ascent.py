@@ -1,17 +1,21 @@
-"""Fast subset scan: coordinate ascent from many starts, each step exact by the additive linear-time property (A.1)."""
+"""Fast subset scan (Algorithm 2 of the paper): coordinate ascent from many starts.
+
+Each step is exact by the additive linear-time property (Definition A.1, appendix A.1.1).
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from causalaudit.bias_scan.scores import hermite, maximise
+from causalaudit.bias_scan.evidence.scores import hermite, maximise
+from causalaudit.people import distinct_rows
+from causalaudit.progress import pieces
 
-_NUMBERS = 4_000_000  # in one pass over starts × candidates × nodes, or starts × cells
 _HALVINGS = 30
 _BETTER = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ascent:
     """Cells and their profiles, over which to climb.
 
@@ -45,7 +49,7 @@ class Ascent:
         tuple of numpy.ndarray
             The distinct local optima as 0/1 over all values of all features, and their penalised scores, best first.
         """
-        states = np.unique(self._starts(iterations, rng), axis=0)
+        states = _distinct(self._starts(iterations, rng))[0]
         optima = []
         while len(states):
             moved = np.zeros(len(states), dtype=bool)
@@ -53,7 +57,7 @@ class Ascent:
                 states, moved = self._step(states, moved, int(feature))
             optima.append(states[~moved])
             states = states[moved]
-        found = np.unique(np.concatenate(optima), axis=0)
+        found, _ = _distinct(np.concatenate(optima))
         scores = self._score(found)
         order = np.lexsort((found.sum(axis=1), -scores.round(9)))
         return found[order], scores[order]
@@ -95,15 +99,15 @@ class Ascent:
     def _step(self, states: np.ndarray, moved: np.ndarray, feature: int) -> tuple[np.ndarray, np.ndarray]:
         """Give each state its best set of values of one feature, and join states that became the same."""
         size = self.sizes[feature]
-        step = max(1, _NUMBERS // max(3 * size * 2 * len(self.nodes), len(self.cells)))
-        parts = [self._best_sets(states[at : at + step], feature) for at in range(0, len(states), step)]
+        each = max(3 * size * 2 * len(self.nodes), len(self.cells))
+        parts = [self._best_sets(states[part], feature) for part in pieces(len(states), each)]
         sets, better = (np.concatenate(part) for part in zip(*parts, strict=True))
         states = states.copy()
         states[:, self._columns(feature)] = sets
-        unique, place = np.unique(states, axis=0, return_inverse=True)
+        unique, place = _distinct(states)
         # A state that some start did not have to leave in this round has passed all features so far.
         stayed = np.zeros(len(unique), dtype=bool)
-        np.logical_or.at(stayed, place.ravel(), ~(moved | better))
+        np.logical_or.at(stayed, place, ~(moved | better))
         return unique, ~stayed
 
     def _best_sets(self, states: np.ndarray, feature: int) -> tuple[np.ndarray, np.ndarray]:
@@ -163,3 +167,9 @@ class Ascent:
             for row in (0, 1)
         )
         return hermite((t - self.nodes[piece]) / width, *values, *(slope * width for slope in slopes))
+
+
+def _distinct(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct states, and which of them each is."""
+    found = distinct_rows(list(states.T))
+    return states[found.first], found.inverse

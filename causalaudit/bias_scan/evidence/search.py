@@ -1,21 +1,21 @@
-"""The search for the subgroup with the highest score: exhaustive where the lattice is small, else by ascent."""
+"""The search for the highest score (equation 2): exhaustive where the lattice is small, else by ascent."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from causalaudit.bias_scan.ascent import Ascent
-from causalaudit.bias_scan.lattice import LARGEST, Lattice
-from causalaudit.bias_scan.scores import Evidence
+from causalaudit.bias_scan.evidence.ascent import Ascent
+from causalaudit.bias_scan.evidence.lattice import LARGEST, Lattice
+from causalaudit.bias_scan.evidence.scores import Evidence
+from causalaudit.progress import pieces
 from causalaudit.randomness import generator
 
 _NEAR = 1e-7  # for each person: what the table of scores may be off by, doubled
-_NUMBERS = 8_000_000  # in one pass over tables × subgroups × nodes
 
 
-@dataclass(frozen=True)
-class Found:
+@dataclass(frozen=True, eq=False)
+class FoundSubgroup:
     """A subgroup, its score and the parameter that attains it.
 
     Attributes
@@ -36,8 +36,8 @@ class Found:
     shift: float
 
 
-@dataclass(frozen=True)
-class Search:
+@dataclass(frozen=True, eq=False)
+class SubgroupSearch:
     """How to search, the same for the data and for every table drawn under the null hypothesis.
 
     Attributes
@@ -60,15 +60,17 @@ class Search:
     exhaustive: bool
 
     @classmethod
-    def plan(cls, cells: np.ndarray, sizes: tuple[int, ...], penalty: float, iterations: int, seed: int) -> "Search":
+    def plan(
+        cls, cells: np.ndarray, sizes: tuple[int, ...], penalty: float, iterations: int, seed: int
+    ) -> "SubgroupSearch":
         """Choose the search by the size of the lattice."""
         return cls(cells, sizes, penalty, iterations, seed, Lattice(sizes).number <= LARGEST)
 
-    def best(self, evidence: Evidence, top: int = 1) -> list[Found]:
+    def best(self, evidence: Evidence, top: int = 1) -> list[FoundSubgroup]:
         """Return the best subgroups with positive scores, no two of the same people, best first."""
         profiles = evidence.profiles(len(self.cells))
         people = np.bincount(evidence.cell, evidence.size[0], len(self.cells)) > 0
-        found: dict[bytes, Found] = {}
+        found: dict[bytes, FoundSubgroup] = {}
         margin = _NEAR * (1 + evidence.size.sum())
         for masks, score in self._candidates(evidence, profiles):
             if score <= 0 or (len(found) >= top and score + margin < self._last(found, top)):
@@ -81,7 +83,7 @@ class Search:
         return sorted(found.values(), key=lambda one: (-round(one.score, 9), _plainness(one.masks)))[:top]
 
     @staticmethod
-    def _last(found: dict[bytes, Found], top: int) -> float:
+    def _last(found: dict[bytes, FoundSubgroup], top: int) -> float:
         return sorted((one.score for one in found.values()), reverse=True)[top - 1]
 
     def _candidates(self, evidence: Evidence, profiles: np.ndarray) -> Iterator[tuple[tuple[np.ndarray, ...], float]]:
@@ -102,9 +104,9 @@ class Search:
         ascent = Ascent(profiles[present], self.cells[present], self.sizes, evidence.nodes, self.penalty)
         return ascent.climb(self.iterations, generator(self.seed, "bias scan", number))
 
-    def _exactly(self, evidence: Evidence, masks: tuple[np.ndarray, ...], held: np.ndarray) -> Found:
+    def _exactly(self, evidence: Evidence, masks: tuple[np.ndarray, ...], held: np.ndarray) -> FoundSubgroup:
         ratio, shift = evidence.exact(held[evidence.cell])
-        return Found(masks, ratio - self.penalty * _listed(masks), ratio, shift)
+        return FoundSubgroup(masks, ratio - self.penalty * _listed(masks), ratio, shift)
 
     def held(self, masks: tuple[np.ndarray, ...]) -> np.ndarray:
         """Return which cells a subgroup holds."""
@@ -122,10 +124,10 @@ class Search:
             ends = [self._ascent(one, one.profiles(len(self.cells))[0], first + at) for at, one in enumerate(parts)]
             return np.stack([states[0] for states, _ in ends]), np.array([scores[0] for _, scores in ends])
         lattice = Lattice(self.sizes)
-        step = max(1, _NUMBERS // (max(lattice.number, len(self.cells)) * 2 * len(evidence.nodes)))
+        each = max(lattice.number, len(self.cells)) * 2 * len(evidence.nodes)
         places, scores = [], []
-        for at in range(0, len(evidence.size), step):
-            part = evidence.some(slice(at, at + step))
+        for tables in pieces(len(evidence.size), each):
+            part = evidence.some(tables)
             table = lattice.scores(part.profiles(len(self.cells)), self.cells, evidence.nodes, self.penalty)
             places.append(table.argmax(axis=1))
             scores.append(table.max(axis=1))

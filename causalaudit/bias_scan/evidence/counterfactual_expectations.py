@@ -1,20 +1,22 @@
 """Expectations from counterfactual draws: what would have happened to the protected people themselves."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from causalaudit.bias_scan.expectations import log_odds
-from causalaudit.bias_scan.question import Question
-from causalaudit.bias_scan.strata import Strata
+from causalaudit.adjustment import log_odds
+from causalaudit.bias_scan.question.scan_question import ScanQuestion
+from causalaudit.bias_scan.question.strata import Strata
 from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.errors import DataError
+from causalaudit.people import Groups, distinct_rows
+from causalaudit.storage import storable
 
 
-@dataclass(frozen=True)
+@storable
+@dataclass(frozen=True, eq=False)
 class MeanCounterfactuals:
     """Expectations of the kept strata, from the counterfactual events of their protected people.
 
@@ -39,35 +41,42 @@ class MeanCounterfactuals:
     def number(self) -> int:
         return len(self.rates)
 
-    def thinned(self, draws: int) -> "MeanCounterfactuals":
-        """Return at most so many draws, evenly spaced."""
+    def thinned(self, draws: int | None) -> "MeanCounterfactuals":
+        """Return at most so many draws, evenly spaced; None: all."""
+        if draws is None:
+            return self
         kept = np.unique(np.linspace(0, self.number - 1, min(draws, self.number)).round().astype(int))
         return MeanCounterfactuals(self.rates[kept], self.means[kept], self.group)
 
-    def scan(self, draws: slice) -> np.ndarray:
+    def chance(self, draws: slice) -> np.ndarray:
         return self.rates[draws][:, self.group]
 
-    def mean(self, draws: slice, strata: np.ndarray) -> np.ndarray:
-        return self.means[draws][:, self.group[strata]]
+    def mean(self, draws: slice, which: np.ndarray) -> np.ndarray:
+        return self.means[draws][:, self.group[which]]
 
 
-def check_worlds(worlds: CounterfactualDraws, protected: Mapping[str, Any], permutations: int) -> None:
-    """Refuse null draws of counterfactuals, and counterfactuals in which the protected people are protected still."""
-    if permutations:
+def check_worlds(worlds: CounterfactualDraws, groups: Groups, numbers: dict[str, Any]) -> None:
+    """Refuse what only models have, and counterfactuals in which the protected people are protected still."""
+    if numbers["permutations"]:
         raise DataError(
             "A counterfactual scan has no models to refit to null draws: leave permutations at 0, and read the "
-            "disparity's interval (draws=, split=)."
+            "disparity's interval (split=)."
         )
-    for column, level in protected.items():
-        if column in worlds.do and np.ndim(worlds.do[column]) == 0 and worlds.do[column] == level:
-            raise DataError(
-                f"The counterfactuals set {column!r} to {level!r} itself: they must be of the protected people with "
-                "another level."
-            )
+    if numbers["posterior_draws"]:
+        raise DataError(
+            f"posterior_draws is {numbers['posterior_draws']}, but a counterfactual scan has no outcome model to draw "
+            "from: its draws are those of the counterfactuals, of which draws= uses some."
+        )
+    set_to = worlds.do.get(groups.column)
+    if set_to is not None and np.ndim(set_to) == 0 and set_to == groups.level:
+        raise DataError(
+            f"The counterfactuals set {groups.column!r} to {groups.level!r} itself: they must be of the protected "
+            "people with another level."
+        )
 
 
 def average_counterfactuals(
-    question: Question, strata: Strata, worlds: CounterfactualDraws, event: str
+    question: ScanQuestion, strata: Strata, worlds: CounterfactualDraws
 ) -> tuple[MeanCounterfactuals, MeanCounterfactuals]:
     """Average the counterfactual events of the protected people: over all draws (a single one), and in each draw.
 
@@ -76,14 +85,12 @@ def average_counterfactuals(
     question, strata
         The people.
     worlds
-        Counterfactuals of the protected people under another status.
-    event
-        The column of the event, which the counterfactuals must hold.
+        Counterfactuals of the protected people under another status, which must hold the column of the event.
     """
     ours = np.flatnonzero(question.protected & question.inside)
-    values = _events(question, worlds, event, ours)
+    values = _events(question, worlds, ours)
     value = np.zeros(len(strata.kept)) if question.criterion.log_odds else strata.condition_value[strata.kept]
-    group = np.unique(np.column_stack([strata.cell, value]), axis=0, return_inverse=True)[1].ravel()
+    group = distinct_rows([strata.cell, value]).inverse
     of_person = group[np.searchsorted(strata.kept, strata.stratum_of[strata.record_of[ours]])]
     size = np.maximum(np.bincount(of_person, minlength=int(group.max()) + 1), 1)
 
@@ -103,8 +110,9 @@ def average_counterfactuals(
     return MeanCounterfactuals(overall, means(average), group), MeanCounterfactuals(each, means(values), group)
 
 
-def _events(question: Question, worlds: CounterfactualDraws, event: str, ours: np.ndarray) -> np.ndarray:
+def _events(question: ScanQuestion, worlds: CounterfactualDraws, ours: np.ndarray) -> np.ndarray:
     """Return the counterfactual events: draws × protected people."""
+    event = question.event_column
     if event not in worlds.dataset:
         held = ", ".join(map(repr, worlds.dataset.data_vars))
         raise DataError(

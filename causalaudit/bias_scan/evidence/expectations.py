@@ -4,25 +4,26 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import expit
-from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 
-from causalaudit.bias_scan.logistic import fit_logistic, one_sided
-from causalaudit.bias_scan.strata import Strata
+from causalaudit.adjustment import (
+    SMALLEST,
+    fit_estimator,
+    fit_logistic,
+    odds,
+    one_sided,
+    predict_logistic,
+    standardise,
+    standardising_penalty,
+)
+from causalaudit.bias_scan.question.strata import Strata
+from causalaudit.storage import storable
 
-# Probabilities are kept this far from 0 and 1 where log-odds or weights are taken of them.
-SMALLEST = 1e-6
+_DEFAULT = "logistic regression, L2 with C = 1"
 
 
-def log_odds(chance: np.ndarray) -> np.ndarray:
-    """Return log-odds of probabilities, which are kept a millionth away from 0 and 1."""
-    inner = np.clip(chance, SMALLEST, 1 - SMALLEST)
-    return np.log(inner) - np.log1p(-inner)
-
-
-@dataclass(frozen=True)
-class Expected:
+@storable
+@dataclass(frozen=True, eq=False)
+class FittedExpectations:
     """What the two models say, for each of one or more tables of statuses.
 
     Attributes
@@ -40,24 +41,28 @@ class Expected:
     separated: str = ""
 
 
-class Draws(Protocol):
+class ExpectationDraws(Protocol):
     """Posterior draws of expectations, computed for some draws and strata at a time."""
 
     @property
     def number(self) -> int:
         """How many draws there are."""
 
-    def scan(self, draws: slice) -> np.ndarray:
+    def chance(self, draws: slice) -> np.ndarray:
         """Return what the scan compares with: draws × kept strata."""
 
-    def mean(self, draws: slice, strata: np.ndarray) -> np.ndarray:
+    def mean(self, draws: slice, which: np.ndarray) -> np.ndarray:
         """Return the expected mean event of some of the kept strata: draws × strata."""
 
 
-class Models(Protocol):
+class ExpectationModels(Protocol):
     """The propensity model and the outcome model."""
 
-    def expect(self, strata: Strata, protected: np.ndarray) -> Expected:
+    @property
+    def names(self) -> tuple[str, str]:
+        """What they are, for the settings of a result."""
+
+    def expect(self, strata: Strata, protected: np.ndarray) -> FittedExpectations:
         """Fit both models, given how many people of each record are protected (tables × records)."""
 
     def status(self, strata: Strata, protected: np.ndarray) -> np.ndarray:
@@ -71,18 +76,26 @@ class LogisticModels:
     standardised on the people it is fitted to, and the conditioning variable as it is.
     """
 
-    def expect(self, strata: Strata, protected: np.ndarray) -> Expected:
+    @property
+    def names(self) -> tuple[str, str]:
+        return _DEFAULT, _DEFAULT
+
+    def expect(self, strata: Strata, protected: np.ndarray) -> FittedExpectations:
         ours, everyone = strata.by_covariates(protected), strata.by_covariates(strata.count)
-        propensity = _predict(strata.design, fit_logistic(strata.design, ours, np.broadcast_to(everyone, ours.shape)))
+        propensity = predict_logistic(
+            strata.design, fit_logistic(strata.design, ours, np.broadcast_to(everyone, ours.shape))
+        )
         others = strata.count - protected
         size, events = strata.by_stratum(others), strata.by_stratum(others * strata.event)
-        odds = np.exp(log_odds(propensity))[:, strata.covariates_of[strata.kept]]
+        weight = odds(propensity)[:, strata.covariates_of[strata.kept]]
         rows = strata.outcome_design
         coefficients = fit_logistic(
-            rows, events * odds, size * odds, _variances(rows, size, strata.condition is not None)
+            rows, events * weight, size * weight, standardising_penalty(rows, size, strata.condition is not None)
         )
         bad = "the outcome model" if len(size) == 1 and one_sided(events, size) else ""
-        return Expected(propensity, np.clip(_predict(rows, coefficients), SMALLEST, 1 - SMALLEST), bad)
+        return FittedExpectations(
+            propensity, np.clip(predict_logistic(rows, coefficients), SMALLEST, 1 - SMALLEST), bad
+        )
 
     def status(self, strata: Strata, protected: np.ndarray) -> np.ndarray:
         rows = strata.design[strata.covariates_of]
@@ -90,7 +103,7 @@ class LogisticModels:
             rows = np.column_stack([rows, _status_condition(strata)])
         runs = strata.stratum_of
         ours = np.bincount(runs, protected)
-        chance = _predict(rows, fit_logistic(rows, ours[None], np.bincount(runs, strata.count)[None]))[0]
+        chance = predict_logistic(rows, fit_logistic(rows, ours[None], np.bincount(runs, strata.count)[None]))[0]
         return chance[runs]
 
 
@@ -98,23 +111,7 @@ def _status_condition(strata: Strata) -> np.ndarray:
     return strata.condition_value if strata.condition is None else strata.condition
 
 
-def _predict(rows: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    chance: np.ndarray = expit(coefficients[:, 1:] @ rows.T + coefficients[:, :1])
-    return chance
-
-
-def _variances(rows: np.ndarray, size: np.ndarray, condition: bool) -> np.ndarray:
-    """Return the penalty of each column that amounts to standardising it, the conditioning variable excepted."""
-    share = size / np.maximum(size.sum(axis=1, keepdims=True), 1)
-    mean = share @ rows
-    variance = np.maximum(share @ rows**2 - mean**2, 0)
-    variance = np.where(variance <= 1e-12 * (1 + mean**2), 1.0, variance)
-    if condition:
-        variance[:, -1] = 1.0
-    return variance
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EstimatorModels:
     """Any pair of scikit-learn classifiers; where one is None, the default.
 
@@ -126,36 +123,43 @@ class EstimatorModels:
     propensity: Any = None
     outcome: Any = None
 
-    def expect(self, strata: Strata, protected: np.ndarray) -> Expected:
+    @property
+    def names(self) -> tuple[str, str]:
+        propensity, outcome = (
+            _DEFAULT if model is None else type(model).__name__ for model in (self.propensity, self.outcome)
+        )
+        return propensity, outcome
+
+    def expect(self, strata: Strata, protected: np.ndarray) -> FittedExpectations:
         parts = [self._expect(strata, one) for one in protected]
         propensity, chance = (np.stack([getattr(part, name) for part in parts]) for name in ("propensity", "chance"))
-        return Expected(propensity, chance, parts[0].separated)
+        return FittedExpectations(propensity, chance, parts[0].separated)
 
-    def _expect(self, strata: Strata, protected: np.ndarray) -> Expected:
+    def _expect(self, strata: Strata, protected: np.ndarray) -> FittedExpectations:
         status, record = _people(strata, protected)
         covariates = strata.covariates_of[strata.stratum_of[record]]
-        chance = _fit(self.propensity, strata.design[covariates], status, None, strata.design)
+        chance = fit_estimator(self.propensity, strata.design[covariates], status, None, strata.design)
         others = (status == 0) & np.isin(strata.stratum_of[record], strata.kept)
         place = np.searchsorted(strata.kept, strata.stratum_of[record[others]])
         rows = strata.outcome_design
         rows = standardise(rows, place, strata.condition is not None)
-        weight = np.exp(log_odds(chance))[covariates[others]]
-        expected = _fit(self.outcome, rows[place], strata.event[record[others]], weight, rows)
+        weight = odds(chance)[covariates[others]]
+        expected = fit_estimator(self.outcome, rows[place], strata.event[record[others]], weight, rows)
         said = [
             name
             for name, values in (("the propensity model", chance), ("the outcome model", expected))
             if ((values < SMALLEST) | (values > 1 - SMALLEST)).any()
         ]
         chance, expected = (np.clip(values, SMALLEST, 1 - SMALLEST) for values in (chance, expected))
-        return Expected(chance, expected, " and ".join(said))
+        return FittedExpectations(chance, expected, " and ".join(said))
 
     def status(self, strata: Strata, protected: np.ndarray) -> np.ndarray:
         status, record = _people(strata, protected)
         rows = np.column_stack([strata.design[strata.covariates_of], _status_condition(strata)])
-        return _fit(self.propensity, rows[strata.stratum_of[record]], status, None, rows)[strata.stratum_of]
+        return fit_estimator(self.propensity, rows[strata.stratum_of[record]], status, None, rows)[strata.stratum_of]
 
 
-def choose_models(propensity: Any, outcome: Any) -> Models:
+def choose_models(propensity: Any, outcome: Any) -> ExpectationModels:
     """Return the default models, or those that are given."""
     return LogisticModels() if propensity is None and outcome is None else EstimatorModels(propensity, outcome)
 
@@ -168,29 +172,3 @@ def _people(strata: Strata, protected: np.ndarray) -> tuple[np.ndarray, np.ndarr
     status = np.empty(len(record), dtype=int)
     status[order] = np.arange(len(record)) - first[record] < protected[record]
     return status, strata.record_of
-
-
-def standardise(rows: np.ndarray, place: np.ndarray, condition: bool) -> np.ndarray:
-    """Standardise the rows of strata on the people at some of them; a conditioning variable (last) stays as it is."""
-    share = np.bincount(place, minlength=len(rows)) / max(len(place), 1)
-    spread = np.sqrt(_variances(rows, share[None], condition))[0]
-    centre = share @ rows
-    if condition:
-        centre[-1] = 0.0
-    return (rows - centre) / spread
-
-
-def _fit(model: Any, rows: np.ndarray, event: np.ndarray, weight: np.ndarray | None, at: np.ndarray) -> np.ndarray:
-    """Fit a classifier to events, which may be probabilities, and return its probabilities at some rows."""
-    estimator = (
-        LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000) if model is None else clone(model)
-    )
-    if weight is not None and not np.isin(event, (0, 1)).all():
-        # Two records for each person: an event with weight wP, and none with weight w(1 − P).
-        rows, weight = np.concatenate([rows, rows]), np.concatenate([weight * event, weight * (1 - event)])
-        event = np.repeat([1, 0], len(event))
-        rows, weight, event = rows[weight > 0], weight[weight > 0], event[weight > 0]
-    if len(np.unique(event)) < 2:
-        return np.full(len(at), (event.sum() + 0.5) / (len(event) + 1))
-    estimator.fit(rows, event.astype(int), **({} if weight is None else {"sample_weight": weight}))
-    return np.asarray(estimator.predict_proba(at))[:, 1]

@@ -5,9 +5,11 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from causalaudit.bias_scan.expectations import Expected, log_odds
-from causalaudit.bias_scan.question import Question
-from causalaudit.bias_scan.strata import Strata
+from causalaudit.adjustment import odds as odds_of
+from causalaudit.bias_scan.evidence.expectations import FittedExpectations
+from causalaudit.bias_scan.evidence.expected_people import ExpectedPeople
+from causalaudit.bias_scan.question.scan_question import ScanQuestion
+from causalaudit.bias_scan.question.strata import Strata
 from causalaudit.errors import CausalAuditWarning
 
 _BINS = 5
@@ -19,7 +21,22 @@ _SHARE = 0.1  # of protected people at such covariates, from which the overlap i
 _SEPARATED = 0.05  # of protected people with a value at which the models are separated
 
 
-def calibration_curves(strata: Strata, expected: Expected, protected: np.ndarray) -> pd.DataFrame:
+def look_at_models(people: ExpectedPeople) -> pd.DataFrame:
+    """Return the calibration curves of the models of people, none in a counterfactual scan; warn if they are poor."""
+    if people.fitted is None:
+        return pd.DataFrame(columns=["model", "bin", "predicted", "observed", "weight", "error"])
+    curves = calibration_curves(people.strata, people.fitted, people.protected)
+    said = [
+        *_poor(curves),
+        *_thin(people.question, people.strata, people.fitted),
+        *_separated(people.question, people.fitted),
+    ]
+    for sentence in said:
+        warnings.warn(sentence, CausalAuditWarning, stacklevel=3)
+    return curves
+
+
+def calibration_curves(strata: Strata, fitted: FittedExpectations, protected: np.ndarray) -> pd.DataFrame:
     """Return predicted and observed frequencies of both models in five bins of equal weight.
 
     The propensity model on everyone; the outcome model on those who are not protected, with their weights.
@@ -37,10 +54,10 @@ def calibration_curves(strata: Strata, expected: Expected, protected: np.ndarray
     ours, everyone = strata.by_covariates(protected), strata.by_covariates(strata.count)
     others = strata.count - protected
     size, events = strata.by_stratum(others), strata.by_stratum(others * strata.event)
-    odds = np.exp(log_odds(expected.propensity[0]))[strata.covariates_of[strata.kept]]
+    odds = odds_of(fitted.propensity[0])[strata.covariates_of[strata.kept]]
     parts = {
-        "propensity": _curve(expected.propensity[0], ours, everyone, everyone),
-        "outcome": _curve(expected.chance[0], events * odds, size * odds, size * odds**2),
+        "propensity": _curve(fitted.propensity[0], ours, everyone, everyone),
+        "outcome": _curve(fitted.chance[0], events * odds, size * odds, size * odds**2),
     }
     return pd.concat([part.assign(model=name) for name, part in parts.items()], ignore_index=True)[
         ["model", "bin", "predicted", "observed", "weight", "error"]
@@ -63,13 +80,6 @@ def _curve(chance: np.ndarray, events: np.ndarray, weight: np.ndarray, squares: 
     return pd.DataFrame({"bin": np.arange(len(present)), **columns})
 
 
-def warn_of_models(question: Question, strata: Strata, expected: Expected, curves: pd.DataFrame) -> None:
-    """Warn if a model is poorly calibrated or separated, or the overlap is thin."""
-    said = [*_poor(curves), *_thin(question, strata, expected), *_separated(question, expected)]
-    for sentence in said:
-        warnings.warn(sentence, CausalAuditWarning, stacklevel=3)
-
-
 def _poor(curves: pd.DataFrame) -> list[str]:
     gap = (curves["observed"] - curves["predicted"]).abs()
     worst = curves.assign(gap=gap)[(gap > _POOR) & (gap > _ERRORS * curves["error"])]
@@ -80,10 +90,10 @@ def _poor(curves: pd.DataFrame) -> list[str]:
     ]
 
 
-def _thin(question: Question, strata: Strata, expected: Expected) -> list[str]:
+def _thin(question: ScanQuestion, strata: Strata, fitted: FittedExpectations) -> list[str]:
     protected = strata.protected_counts(question.protected)
     place = strata.covariates_of[strata.kept]
-    odds = np.exp(log_odds(expected.propensity[0]))[place]
+    odds = odds_of(fitted.propensity[0])[place]
     ours, others = strata.by_stratum(protected), strata.by_stratum(strata.count - protected)
     effective = (others @ odds) ** 2 / max(others @ odds**2, 1e-300)
     share = ours[odds > _RARE * ours.sum() / others.sum()].sum() / ours.sum()
@@ -97,11 +107,11 @@ def _thin(question: Question, strata: Strata, expected: Expected) -> list[str]:
     ]
 
 
-def _separated(question: Question, expected: Expected) -> list[str]:
+def _separated(question: ScanQuestion, fitted: FittedExpectations) -> list[str]:
     said = []
-    if expected.separated:
+    if fitted.separated:
         said.append(
-            f"Separation: {expected.separated} gave probabilities of 0 or 1, or had only one kind of event to learn "
+            f"Separation: {fitted.separated} gave probabilities of 0 or 1, or had only one kind of event to learn "
             "from. They were regularised (half an event added, or kept a millionth away from 0 and 1); give a model "
             "with a penalty."
         )
@@ -116,7 +126,7 @@ def _separated(question: Question, expected: Expected) -> list[str]:
         touched |= bad[feature.codes]
         named += [f"{feature.name} = {value}" for value, one in zip(feature.values, bad, strict=True) if one]
     share = (touched & ours).sum() / ours.sum()
-    if share >= _SEPARATED and not expected.separated:
+    if share >= _SEPARATED and not fitted.separated:
         said.append(
             f"Separation: the people who are not protected never, or always, have the event at {', '.join(named)}, "
             f"where {share:.0%} of the protected people are. The default models stay finite by their penalty (L2, C = "

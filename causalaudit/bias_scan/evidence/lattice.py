@@ -1,4 +1,4 @@
-"""Exhaustive search: the score of every subgroup, from sums over the lattice of cells."""
+"""Exhaustive search for the maximum of equation 2: the score of every subgroup, from sums over the lattice of cells."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,12 +6,12 @@ from itertools import product
 
 import numpy as np
 
-from causalaudit.bias_scan.scores import maximise
+from causalaudit.bias_scan.evidence.scores import maximise
 
 LARGEST = 2**15  # subgroups, up to which all of them are scored
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lattice:
     """All subgroups: a non-empty set of values for each feature.
 

@@ -4,16 +4,15 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from scipy.stats import norm
 
-from causalaudit.bias_scan.power_plots import plot_power
-from causalaudit.bias_scan.scan import scan_bias
-from causalaudit.bias_scan.semisynthetic import (
+from causalaudit.bias_scan.power.plots import plot_power
+from causalaudit.bias_scan.power.semisynthetic import (
     OUTCOME,
     PREDICTION,
     RECOMMENDATION,
@@ -21,9 +20,16 @@ from causalaudit.bias_scan.semisynthetic import (
     draw_fair_data,
     inject,
 )
+from causalaudit.bias_scan.question.scan_question import plain_protected
+from causalaudit.bias_scan.scan import scan_bias
 from causalaudit.errors import CausalAuditWarning, DataError, check_count, nearest
+from causalaudit.people import check_seed, check_share, read_protected
 from causalaudit.progress import parallel
 from causalaudit.randomness import spawn
+from causalaudit.storage import Artefact, pack, storable, unpack, write_artefact
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Detector = Callable[[SemiSyntheticData], np.ndarray]
 
@@ -41,7 +47,8 @@ _SCANS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, repr=False)
+@storable
+@dataclass(frozen=True, repr=False, eq=False)
 class PowerResult:
     """Accuracy of detectors in an evaluation.
 
@@ -56,6 +63,7 @@ class PowerResult:
 
     table: pd.DataFrame
     settings: dict[str, Any]
+    KIND: ClassVar[str] = "detection power"
 
     def __repr__(self) -> str:
         return f"Detection power, mean of {self.settings['datasets']} data sets\n{self.summary().to_string()}"
@@ -67,17 +75,29 @@ class PowerResult:
         -------
         pandas.DataFrame
             The experiment's settings, `detector`, `accuracy`, `standard_error`, and the Wald interval of level `alpha`
-            cut to [0, 1]: `ci_low, ci_high`. The repetition is the data set.
+            cut to [0, 1]: `wald_low, wald_high`. The repetition is the data set.
         """
         by = [name for name in self.table.columns if name not in ("dataset", "accuracy")]
         accuracy = self.table.groupby(by, sort=False)["accuracy"]
         rows = accuracy.agg(accuracy="mean", standard_error="sem").reset_index()
         reach = norm.ppf(1 - self.settings["alpha"] / 2) * rows["standard_error"]
-        return rows.assign(ci_low=(rows["accuracy"] - reach).clip(0, 1), ci_high=(rows["accuracy"] + reach).clip(0, 1))
+        low, high = (rows["accuracy"] + side * reach for side in (-1, 1))
+        return rows.assign(wald_low=low.clip(0, 1), wald_high=high.clip(0, 1))
 
-    def plot(self, against: str = "mu_sep", ax: Axes | None = None, **fixed: float) -> Axes:
+    def plot(self, against: str = "mu_sep", ax: "Axes | None" = None, **fixed: float) -> "Axes":
         """Draw accuracy against a setting of the experiments; see `causalaudit.plots.plot_power`."""
         return plot_power(self, against, ax, **fixed)
+
+    def save(self, path: str | Path) -> None:
+        """Write the result to one file; `causalaudit.load` reads it back."""
+        content, arrays = pack(self)
+        write_artefact(path, self.KIND, {"content": content}, {"arrays": arrays})
+
+    @classmethod
+    def from_artefact(cls, artefact: Artefact) -> "PowerResult":
+        """Return the result that a file holds."""
+        result: PowerResult = unpack(artefact.header["content"], artefact.groups["arrays"])
+        return result
 
 
 def experiments(full: bool = False) -> pd.DataFrame:
@@ -96,7 +116,7 @@ def experiments(full: bool = False) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from causalaudit.bias_scan.evaluation import experiments
+    >>> from causalaudit.bias_scan import experiments
     >>> len(experiments()), len(experiments(full=True))
     (6, 77)
     """
@@ -127,6 +147,7 @@ def evaluate_power(
     covariates: pd.DataFrame,
     grid: pd.DataFrame | None = None,
     datasets: int | None = None,
+    *,
     full: bool = False,
     detectors: Mapping[str, Detector] | None = None,
     protected: Mapping[str, Any] | None = None,
@@ -151,7 +172,7 @@ def evaluate_power(
         What to evaluate beside the four scans, by name: functions of a `SemiSyntheticData` that return whom they
         found, a boolean for each person.
     protected
-        Column and level of the protected class; None draws them for each data set.
+        The protected class, as `scan_bias` takes it; None draws it for each data set.
     alpha
         Level of the intervals of the means.
     seed
@@ -173,7 +194,7 @@ def evaluate_power(
     --------
     >>> import numpy as np
     >>> import pandas as pd
-    >>> from causalaudit.bias_scan.evaluation import evaluate_power
+    >>> from causalaudit.bias_scan import evaluate_power
     >>> rng = np.random.default_rng(0)
     >>> people = pd.DataFrame({"sex": rng.choice(["f", "m"], 500), "age": rng.choice(["young", "old"], 500),
     ...                        "job": rng.choice(["a", "b", "c"], 500)})
@@ -184,11 +205,19 @@ def evaluate_power(
     grid = _checked(experiments(full) if grid is None else grid)
     datasets = (100 if full else 10) if datasets is None else datasets
     check_count("datasets", datasets)
+    check_share("alpha", alpha)
+    check_seed(seed)
     chosen = {**_scans(), **(detectors or {})}
     task = partial(_evaluate, covariates=covariates, grid=grid, detectors=chosen, protected=protected, seed=seed)
     rows = parallel(task, range(datasets), "data sets", progress)
     table = pd.concat(list(rows), ignore_index=True)
-    settings = {"datasets": datasets, "protected": protected, "alpha": alpha, "seed": seed, "detectors": list(chosen)}
+    settings = {
+        "datasets": int(datasets),
+        "protected": None if protected is None else plain_protected(read_protected(covariates, protected)),
+        "alpha": float(alpha),
+        "seed": int(seed),
+        "detectors": list(chosen),
+    }
     return PowerResult(table, settings)
 
 

@@ -1,10 +1,10 @@
-"""Log-likelihood ratios of subgroups (Table 2 of the paper), additive over cells and tabulated once for each of them.
+"""Log-likelihood ratios of subgroups (equation 1, Table 2 and appendix A.2), additive over cells (Definition A.1).
 
 Every score is the maximum over t ≥ 0 of a concave function that adds up over people: with t = log q in the Bernoulli
 scan, I·t − log(1 + (eᵗ − 1)Î); with t = μ in the Gaussian one, Δ·t − t²/2. Its values and slopes at a few nodes are
-tabulated for each cell and added up for a subgroup; between nodes it is a cubic, which is exact in the Gaussian scan
-and within 4e-8 for each person in the Bernoulli one. What is reported is computed anew without the table. A negative
-deviation is a positive one of the opposite event.
+tabulated once for each cell and added up for a subgroup; between nodes it is a cubic, which is exact in the Gaussian
+scan and within 4e-8 for each person in the Bernoulli one. What is reported is computed anew without the table. A
+negative deviation is a positive one of the opposite event.
 """
 
 from dataclasses import dataclass
@@ -12,12 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from causalaudit.adjustment import log_odds
+from causalaudit.bias_scan.question.scan_question import ScanQuestion
+from causalaudit.bias_scan.question.strata import Strata
+from causalaudit.progress import pieces
+
 _BERNOULLI_NODES = np.concatenate([np.arange(0, 16, 0.1), np.arange(16, 24, 0.5), np.arange(24, 37.0)])
 _GAUSSIAN_NODES = np.array([0.0, 40.0])
-_NUMBERS = 4_000_000  # in one pass over strata × nodes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """What the protected people of each stratum show, turned so that the deviation looked for is positive.
 
@@ -62,9 +66,8 @@ class Evidence:
             out[:, present, 0] = total * nodes - size * nodes**2 / 2
             out[:, present, 1] = total - size * nodes
             return out
-        step = max(1, _NUMBERS // (tables * len(nodes)))
-        for first in range(0, len(self.cell), step):
-            self._add_bernoulli(out, slice(first, first + step))
+        for part in pieces(len(self.cell), each=tables * len(nodes)):
+            self._add_bernoulli(out, part)
         return out
 
     def _add_bernoulli(self, out: np.ndarray, part: slice) -> None:
@@ -85,8 +88,30 @@ class Evidence:
         return _bernoulli(size[held], float(total.sum()), chance[held])
 
 
+def evidence_of(question: ScanQuestion, strata: Strata, protected: np.ndarray, chance: np.ndarray) -> Evidence:
+    """Return what protected people show against their expectation, turned to the direction looked for.
+
+    Parameters
+    ----------
+    question, strata
+        The people.
+    protected
+        Tables × records: how many are protected.
+    chance
+        Tables × kept strata: expectations.
+    """
+    size = strata.by_stratum(protected)
+    if question.criterion.gaussian:
+        total = strata.by_stratum(protected * log_odds(strata.event)) - size * log_odds(chance)
+        return Evidence(size, total if question.positive else -total, chance, strata.cell, gaussian=True)
+    events = strata.by_stratum(protected * strata.event)
+    if question.positive:
+        return Evidence(size, events, chance, strata.cell, gaussian=False)
+    return Evidence(size, size - events, 1 - chance, strata.cell, gaussian=False)
+
+
 def _bernoulli(size: np.ndarray, events: float, chance: np.ndarray) -> tuple[float, float]:
-    """Return the largest log-likelihood ratio over t ≥ 0, and t; it is infinite if nothing but events happened."""
+    """Return the largest ratio over t ≥ 0 (appendix A.2.2), and t, infinite if nothing but events happened."""
     if events <= size @ chance:
         return 0.0, 0.0
     if events >= size.sum():

@@ -1,0 +1,1 @@
+"""How well scans find a bias that was injected (section 3 of the paper)."""

@@ -1,0 +1,1 @@
+"""What a bias scan answers, its plots, and several scans judged together."""
