@@ -31,7 +31,9 @@ def make_people():
     good = (rng.random(PEOPLE) < 1 / (1 + np.exp(-(1.5 * job + skill - 1)))).astype(int)
     table = pd.DataFrame({"sex": np.array(["m", "f"])[sex], "skill": skill, "job": job, "good": good})
     return table.assign(
-        race=np.array(["Asian", "Black", "White"])[rng.integers(3, size=PEOPLE)], rank=rule(table), hole=np.nan
+        race=np.array(["Asian", "Black", "White"])[rng.integers(3, size=PEOPLE)],
+        rank=np.where(rng.random(PEOPLE) < 0.8, rule(table), 1 - rule(table)),
+        hole=np.nan,
     )
 
 
