@@ -4,7 +4,7 @@ from causalaudit.bias_scan.power.plots import plot_power
 from causalaudit.bias_scan.result.plots import plot_calibration, plot_disparity, plot_null
 from causalaudit.counterfactuals.plots import plot_effects, plot_worlds
 from causalaudit.error_rates.explaining.plots import plot_conditional_diagram, plot_contributions
-from causalaudit.error_rates.learning.plots_learning import plot_frontier
+from causalaudit.error_rates.learning.plots import plot_frontier
 from causalaudit.inference.posterior.plots import plot_predictive
 from causalaudit.recourse.result.plots import plot_effectiveness_cost, plot_rank_agreement, plot_top_subgroups
 from causalaudit.scm.plots import plot_diagram

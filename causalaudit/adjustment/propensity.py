@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
-import pandas as pd
 
 from causalaudit.adjustment.covariates import Covariates
 from causalaudit.adjustment.logistic import predict_logistic, regress
@@ -147,7 +146,7 @@ def check_overlap(chance: np.ndarray, needed: np.ndarray, covariates: Covariates
         )
 
 
-def weight_summary(weights: np.ndarray, chance: np.ndarray) -> "pd.Series[float]":
+def weight_summary(weights: np.ndarray, chance: np.ndarray) -> dict[str, float]:
     """Describe the weights with which people of a group stand for others.
 
     Parameters
@@ -157,11 +156,9 @@ def weight_summary(weights: np.ndarray, chance: np.ndarray) -> "pd.Series[float]
     chance
         The propensity of the group, of everybody.
     """
-    return pd.Series(
-        {
-            "people": len(weights),
-            "effective_people": weights.sum() ** 2 / (weights**2).sum(),
-            "largest_weight": weights.max() / weights.mean(),
-            "smallest_propensity": chance.min(),
-        }
-    )
+    return {
+        "people": len(weights),
+        "effective_people": float(weights.sum() ** 2 / (weights**2).sum()),
+        "largest_weight": float(weights.max() / weights.mean()),
+        "smallest_propensity": float(chance.min()),
+    }

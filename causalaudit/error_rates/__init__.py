@@ -5,7 +5,7 @@ from causalaudit.error_rates.explaining.decompose import decompose_error_rates
 from causalaudit.error_rates.explaining.estimate import estimate_error_rates
 from causalaudit.error_rates.explaining.result import ErrorRateEstimate, ErrorRateResult
 from causalaudit.error_rates.learning.fair_classifier import FairClassifier
-from causalaudit.error_rates.learning.selection import select_explainable_features
+from causalaudit.error_rates.learning.feature_selection import select_explainable_features
 from causalaudit.error_rates.learning.table_rule import InfeasibleError
 
 __all__ = [

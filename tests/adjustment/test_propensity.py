@@ -148,7 +148,7 @@ def test_odds_are_kept_finite():
 
 def test_the_summary_of_weights():
     found = weight_summary(np.array([1.0, 1.0, 2.0]), np.array([0.2, 0.4]))
-    assert found.to_dict() == pytest.approx(
+    assert found == pytest.approx(
         {"people": 3, "effective_people": 16 / 6, "largest_weight": 1.5, "smallest_propensity": 0.2}
     )
 

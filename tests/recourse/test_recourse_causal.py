@@ -10,8 +10,10 @@ from schooling import ARGUMENTS, BINNED, STANDS, actions, binned, classifier, le
 import causalaudit as ca
 from causalaudit.decisions import decide_draws
 from causalaudit.errors import DataError, InterventionError
+from causalaudit.recourse.causal.modelled_people import Bins, ModelledPeople
 from causalaudit.recourse.intervals.credible import credible_interval
 from causalaudit.recourse.intervals.scores import towards
+from causalaudit.recourse.question.coding import code_people
 from causalaudit.storage import same
 
 FREE = ca.Actions(immutable=["region"])
@@ -226,13 +228,7 @@ def test_the_protected_column_never_responds():
             schooling.pyro.sample("sex", schooling.dist.Bernoulli(0.2 + 0.6 * job))
 
     people = sample(400)
-    posterior = ca.fit(
-        ca.SCM(program, levels={name: schooling.LEVELS[name] for name in ("sex", "job")}),
-        people,
-        draws=3,
-        chains=1,
-        progress=False,
-    )
+    posterior = few_draws(program, people, ("sex", "job"))
     rule = lambda table: ((table["job"] == "high") & (table["sex"] == "m")) | (table["region"] == "n")  # noqa: E731
     arguments = {"protected": "sex", "features": ["job", "region"], "actions": FREE, "progress": False}
     causal = ca.audit_recourse(people, rule, posterior=posterior, **arguments)
@@ -368,6 +364,25 @@ class TestBadInput:
         found = ca.audit_recourse(people, rule, "sex", ["job"], posterior=posterior, progress=False)
         with pytest.raises(DataError, match="The model has no variable 'sex'"):
             found.individuals()
+
+    def test_twins_need_one_other_level(self, people):
+        posterior = ca.fit(schooling.scm(schooling.known), people, draws=2, chains=1, seed=0, progress=False)
+        rule = lambda table: table["hours"] == "long"  # noqa: E731
+        arguments = {"features": ["job", "hours"], "actions": ca.Actions(values=STANDS), "progress": False}
+        found = ca.audit_recourse(
+            binned(people), rule, {"school": "none"}, posterior=posterior, support=0.05, **arguments
+        )
+        assert found.groups == ("everyone else", "none")
+        with pytest.raises(DataError, match=r"a twin has one other level: name it, .*\('none', reference\)"):
+            found.individuals()
+
+    def test_a_response_whose_bin_nobody_tells(self):
+        """It was read as the last bin."""
+        people = code_people(pd.DataFrame({"sex": ["f", "m"], "job": ["a", "b"]}), "sex", ["job"])
+        bins = {"job": Bins(None, np.array([0, -1, 1]))}
+        modelled = ModelledPeople(None, people, None, None, {}, bins, joint=False)
+        with pytest.raises(InterventionError, match="'job' has a level that nobody has"):
+            modelled.column("job", np.array([[0, 1]]))
 
     def test_an_action_that_the_model_cannot_take(self, people):
         def program(n):

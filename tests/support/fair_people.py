@@ -88,3 +88,11 @@ def true_terms(name, rule, y):
         "indirect": rates[2] - rates[1],
         "spurious": rates[3] - rates[2],
     }
+
+
+def draw_people(n, seed, scm=EXPLAINABLE):
+    """People of an SCM."""
+    rng, people = np.random.default_rng(seed), pd.DataFrame(index=range(n))
+    for name, law in scm.items():
+        people[name] = (rng.random(n) < law(people)).astype(int)
+    return people

@@ -81,7 +81,7 @@ class _Answer(AuditResult):
     @property
     def ends(self) -> tuple["pd.Series[Any]", "pd.Series[Any]"]:
         """The ends of the intervals of the table."""
-        kind = "hdi" if "hdi_low" in self.table else "ci"
+        kind = next(kind for kind in ("hdi", "wald", "bootstrap") if f"{kind}_low" in self.table)
         return self.table[f"{kind}_low"], self.table[f"{kind}_high"]
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -172,14 +172,17 @@ class ErrorRateEstimate(_Answer):
     def verdicts(self) -> pd.DataFrame:
         """A path is flagged if it raises the rate of the contrast level: its interval lies above zero."""
         table = self.summary().loc[list(TERMS[1:])]
-        flagged = (table["ci_low"] > _ROUNDING).to_numpy()
+        flagged = (table[f"{self.settings['interval']}_low"] > _ROUNDING).to_numpy()
         return pd.DataFrame({"unit": table.index.tolist(), "flagged": flagged, "probability": np.nan})
 
     def to_inference_data(self) -> az.InferenceData:
         """Return the estimates as constant data and, with bootstrap intervals, the nested rates at every draw."""
-        shape, dims = (4, len(TERMS)), ("decomposition", "term")
+        shape, dims, low = (4, len(TERMS)), ("decomposition", "term"), f"{self.settings['interval']}_low"
         constants = xr.Dataset(
-            {name: (dims, self.table[name].to_numpy().reshape(shape)) for name in ("mean", "sd", "ci_low", "ci_high")},
+            {
+                name: (dims, self.table[name].to_numpy().reshape(shape))
+                for name in ("mean", "sd", low, low[:-3] + "high")
+            },
             {"decomposition": [1, 2, 3, 4], "term": list(TERMS)},
         )
         if self.draws is None:

@@ -1,14 +1,17 @@
 """The people of whom error rates are estimated, and the rates that need no adjustment."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from causalaudit.adjustment import Covariates
 from causalaudit.error_rates.explaining.question import Question
+from causalaudit.error_rates.groups import read_as
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample:
     """The people with one of the two levels and the outcome that is asked about.
 
@@ -25,30 +28,29 @@ class Sample:
     question: Question
     x: np.ndarray
     theta: np.ndarray
-    covariates: pd.DataFrame
+    covariates: Covariates
 
     @classmethod
-    def of(cls, question: Question, data: pd.DataFrame, covariates: list[str]) -> "Sample":
-        """Ask the classifier about everybody, once as the baseline and once as the contrast level."""
-        chosen = data[question.protected].isin(question.levels) & (data[question.outcome] == question.y)
-        people = data[chosen]
-        column = people[question.protected]
-        frame = people[list(question.rate.features)]
-        theta = [
-            question.rate(frame.assign(**{question.protected: pd.Series(level, frame.index, dtype=column.dtype)}))
-            if question.protected in frame
-            else question.rate(frame)
-            for level in question.levels
-        ]
-        x = (column == question.levels[1]).to_numpy().astype(int)
-        return cls(question, x, np.stack(theta), people[covariates])
+    def of(
+        cls, question: Question, data: pd.DataFrame, covariates: Collection[str], declared: Collection[str] = ()
+    ) -> "Sample":
+        """Ask the classifier about everybody, once as the baseline and once as the contrast level.
+
+        What counts as discrete is seen in all the data; `declared` are columns that the user says are.
+        """
+        column = data[question.protected]
+        chosen = (column.isin(question.levels) & (data[question.outcome] == question.y)).to_numpy()
+        frame = data.loc[chosen, list(question.rate.features)]
+        theta = [question.rate(read_as(frame, question.protected, level)) for level in question.levels]
+        x = (column[chosen] == question.levels[1]).to_numpy().astype(int)
+        return cls(question, x, np.stack(theta), Covariates.of(data, covariates, declared).only(chosen))
 
     def __len__(self) -> int:
         return len(self.x)
 
     def only(self, kept: np.ndarray) -> "Sample":
         """Return some of the people."""
-        return replace(self, x=self.x[kept], theta=self.theta[:, kept], covariates=self.covariates[kept])
+        return replace(self, x=self.x[kept], theta=self.theta[:, kept], covariates=self.covariates.only(kept))
 
     @property
     def has(self) -> np.ndarray:

@@ -1,34 +1,34 @@
 """Algorithm 3: a classifier whose direct, indirect and spurious error rates are bounded."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from causalaudit.error_rates.explaining.question import compared_levels, levels_in, protected_column
+from causalaudit.adjustment import Covariates, check_declared
 from causalaudit.error_rates.explaining.terms import TERMS
+from causalaudit.error_rates.groups import read_groups
+from causalaudit.error_rates.learning.feature_selection import select_explainable_features
+from causalaudit.error_rates.learning.labelled_people import LabelledPeople
+from causalaudit.error_rates.learning.labels import LabelError, read_labels, read_weights, two_classes
 from causalaudit.error_rates.learning.linear_terms import LinearTerms, check_bounds
 from causalaudit.error_rates.learning.logistic_rule import LogisticRule
 from causalaudit.error_rates.learning.posterior_terms import posterior_terms
 from causalaudit.error_rates.learning.problem import Problem
-from causalaudit.error_rates.learning.selection import select_explainable_features
-from causalaudit.error_rates.learning.training import Training, all_discrete
-from causalaudit.errors import DataError, nearest
-from causalaudit.inference import Posterior
-from causalaudit.randomness import spawn
+from causalaudit.error_rates.learning.random_decisions import uniforms_by_label
+from causalaudit.errors import DataError
+from causalaudit.people import Protected, check_draws, check_features, check_seed, pick_column
+
+if TYPE_CHECKING:
+    from causalaudit.inference import Posterior
 
 METHODS = ("auto", "table", "logistic")
 POPULATIONS = ("data", "exact")
-
-
-class LabelError(DataError, ValueError):
-    """Labels or columns are not what a classifier needs; scikit-learn's tools know it as a ValueError."""
 
 
 class FairClassifier(ClassifierMixin, BaseEstimator):
@@ -43,7 +43,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     graph
         The causal diagram. May be None with a posterior.
     protected
-        The protected attribute: a column, or ``{column: (baseline, contrast)}``.
+        ``{column: level}`` or ``{column: (level, reference)}``, the protected level (the contrast) first; or a column
+        of two levels, the second of which is the contrast.
     outcome
         The name of the outcome in the diagram; the labels are the `y` of `fit`.
     eps_direct, eps_indirect, eps_spurious, eps_total
@@ -52,7 +53,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         The value of the outcome among whose people error rates are compared: by default the first class, so that with
         0/1 labels it is false positive rates.
     baseline, contrast
-        The levels compared; by default the first two of the column.
+        The reference and the protected level, of a bare column.
     features
         The columns that the classifier reads; the others are covariates, and columns of the posterior's program. By
         default all. "explainable": those that `select_explainable_features` chooses (the first step of Algorithm 3).
@@ -63,10 +64,14 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         With a posterior: "data" bounds the terms in the people of `fit`, "exact" those of the SCM itself, which must
         be finite, by enumeration.
     draws
-        How many draws of the posterior, if it has as many; what is bounded is the mean of a term over them.
+        How many draws of the posterior; None: all that there are. What is bounded is the mean of a term over them.
     method
         "table": a probability of deciding 1 for each combination of feature values, by linear programming.
-        "logistic": logistic regression. "auto": a table if no feature has more than ten different numbers.
+        "logistic": logistic regression. "auto": a table if all features are discrete.
+    discrete
+        Columns that are discrete. Others are if they have levels (text, categories, booleans), or at most ten different
+        numbers. It decides on the rule ("auto"), and on how propensities depend on covariates: a table of shares if all
+        of them are discrete, else logistic regression, as in `estimate_error_rates`.
     min_accuracy
         An accuracy (in the people of `fit`) that the classifier must reach. It is an error if it cannot within the
         bounds, and the error gives the smallest feasible ones. Without it there is always a classifier: one that
@@ -85,6 +90,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         What the classifier reads.
     explaining_set_ : frozenset or None
         The covariates by which indirect and spurious terms were identified, if they were.
+    covariates_ : dict or None
+        Of each of them why it is "discrete (…)", or that it is "continuous".
     terms_ : pandas.Series
         The terms in the people of `fit`: total, direct, indirect and spurious; NaN if they are not identified, or if
         nothing is bounded (see `error_rate_terms`).
@@ -98,7 +105,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     The best rule over a table under bounds is random in as many combinations as there are active bounds. `predict`
     draws these decisions by the label of a person's index: the same person gets the same decision again, and another
     seed draws anew. `decision_proba` gives their probability, which is what an audit of the rule needs:
-    ``estimate_error_rates(data, graph, fair.decision_proba, ...)``.
+    ``estimate_error_rates(data, graph, fair.decision_proba, ...)`` gives the same terms, with intervals.
 
     Arrays are read as columns x0, x1, and so on.
 
@@ -120,8 +127,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         graph: "nx.DiGraph[Any] | None",
-        protected: str | Mapping[str, Sequence[Any]],
+        protected: Protected,
         outcome: str,
+        *,
         eps_direct: float | None = None,
         eps_indirect: float | None = None,
         eps_spurious: float | None = None,
@@ -130,10 +138,11 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         baseline: Any = None,
         contrast: Any = None,
         features: Sequence[str] | str | None = None,
-        posterior: Posterior | None = None,
+        posterior: "Posterior | None" = None,
         population: str = "data",
-        draws: int = 20,
+        draws: int | None = None,
         method: str = "auto",
+        discrete: Sequence[str] | None = None,
         min_accuracy: float | None = None,
         C: float = 1.0,
         seed: int = 0,
@@ -153,6 +162,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         self.population = population
         self.draws = draws
         self.method = method
+        self.discrete = discrete
         self.min_accuracy = min_accuracy
         self.C = C
         self.seed = seed
@@ -179,7 +189,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         """
         bounds = self._bounds()
         problem = self._problem(X, y, sample_weight, tuple(bounds), reset=True)
-        self.features_, self.explaining_set_ = problem.training.features, problem.explaining_set
+        covariates = problem.covariates
+        self.features_ = problem.people.features
+        self.explaining_set_ = None if covariates is None else frozenset(covariates.kinds)
+        self.covariates_ = None if covariates is None else covariates.kinds
         self.rule_ = problem.solve(bounds)
         self.terms_ = problem.values(self.rule_)
         self.accuracy_ = problem.accuracy(self.rule_)
@@ -193,18 +206,17 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class: that the rule decides so (table), or the fitted one (logistic)."""
         check_is_fitted(self)
-        scores = self.rule_.score(self._read(X)[self.features_])
+        scores = self.rule_.score(self._rows(self._read(X)))
         second = expit(scores) if isinstance(self.rule_, LogisticRule) else scores
         return np.column_stack([1 - second, second])
 
     def decision_proba(self, X: Any) -> np.ndarray:
         """Return the probability with which each person is given the second class: 0 or 1 unless the rule is random.
 
-        Other columns in `X` than those of `fit` do not matter.
+        Only the features matter: a table may lack other columns of `fit`, or have more.
         """
         check_is_fitted(self)
-        known = getattr(self, "feature_names_in_", None)
-        return self._decided(self._read(X if known is None or not isinstance(X, pd.DataFrame) else X[list(known)]))
+        return self._decided(X if isinstance(X, pd.DataFrame) else self._read(X))
 
     def error_rate_terms(self, X: Any, y: Any, sample_weight: Any = None) -> pd.Series:
         """Return total, direct, indirect and spurious error rate of the fitted rule, among any labelled people.
@@ -249,58 +261,65 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     def _problem(self, X: Any, y: Any, sample_weight: Any, bounded: tuple[str, ...], reset: bool) -> Problem:
         """Return the learning problem; with `reset`, keep what it says about the classifier."""
         self._check_settings()
-        people = self._table(X, y, reset)
-        labels, positive = self._labels(y, reset)
-        if len(labels) != len(people):
-            raise LabelError(f"X has {len(people)} rows, but y has {len(labels)}.")
-        weights = _weights(sample_weight, len(people))
+        table = self._frame(X, reset).reset_index(drop=True)
+        declared = check_declared(table, self.discrete)
+        labels = read_labels(y, len(table))
+        positive = labels == self._classes(labels, reset)[1]
+        weights = read_weights(sample_weight, len(table))
         counted = weights.sum()
-        features = self._features(people, labels) if reset else self.features_
-        column, levels = self._compared(people) if bounded else ("", (None, None))
+        features = self._features(table, labels) if reset else self.features_
+        column, levels = self._compared(table) if bounded else ("", (None, None))
         given = self.classes_.tolist()[0] if self.y is None else self.y
-        training = Training(people, labels, weights / counted, features, column, levels, self.outcome, given)
-        terms, covariates = self._terms(training, bounded) if bounded else (None, None)
-        table = self.method == "table" or (self.method == "auto" and all_discrete(people, features))
-        return Problem(training, positive, terms, covariates, table, 1 / (self.C * counted), self.min_accuracy)
+        people = LabelledPeople(table, labels, weights / counted, features, column, levels, self.outcome, given)
+        terms, covariates = self._terms(people, bounded, declared) if bounded else (None, None)
+        return Problem(
+            people,
+            positive,
+            terms,
+            covariates,
+            as_table=self.method == "table" or (self.method == "auto" and people.discrete(declared)),
+            penalty=1 / (self.C * counted),
+            min_accuracy=self.min_accuracy,
+        )
 
-    def _terms(self, training: Training, bounded: tuple[str, ...]) -> tuple[LinearTerms, frozenset[str] | None]:
+    def _terms(
+        self, people: LabelledPeople, bounded: tuple[str, ...], declared: Collection[str]
+    ) -> tuple[LinearTerms, Covariates | None]:
         """Return the terms, and the covariates that identify them if it is a diagram that does."""
-        if training.y not in list(self.classes_):
-            raise DataError(f"y is {training.y!r}, but the labels are {', '.join(map(repr, self.classes_.tolist()))}.")
+        if people.y not in list(self.classes_):
+            raise DataError(f"y is {people.y!r}, but the labels are {', '.join(map(repr, self.classes_.tolist()))}.")
         if self.posterior is not None:
-            return posterior_terms(training, self.posterior, self.population, self.draws, self.seed), None
+            return posterior_terms(people, self.posterior, self.population, self.draws, self.seed), None
         if self.graph is None:
             raise DataError("graph is None, and there is no posterior: give one of them.")
-        covariates = training.explaining_set(self.graph)
+        names = people.explaining_set(self.graph)
         needed = {"indirect", "spurious"} & set(bounded)
-        if covariates is None:
+        if names is None:
             if needed:
-                raise training.unexplainable(self.graph)
-            return training.observed_terms(None), None
-        move = training.moved_by_covariates if needed else training.moved_if_overlapping
-        return training.observed_terms(move(covariates)), covariates
+                raise people.unexplainable(self.graph)
+            return people.observed_terms(None), None
+        covariates = people.covariates(names, declared)
+        move = people.moved_by_covariates if needed else people.moved_if_overlapping
+        return people.observed_terms(move(covariates)), covariates
 
-    def _compared(self, people: pd.DataFrame) -> tuple[str, tuple[Any, Any]]:
-        column = protected_column(self.protected, self.outcome, [*people.columns, self.outcome], "X")
-        levels = levels_in(people, column)
-        return column, compared_levels(self.protected, self.baseline, self.contrast, levels)
+    def _compared(self, table: pd.DataFrame) -> tuple[str, tuple[Any, Any]]:
+        groups = read_groups(table, self.protected, self.outcome, self.baseline, self.contrast)
+        return groups.column, (groups.reference, groups.level)
 
-    def _features(self, people: pd.DataFrame, labels: np.ndarray) -> list[str]:
+    def _features(self, table: pd.DataFrame, labels: np.ndarray) -> list[str]:
+        """Return what the classifier reads: all columns, those given, or those of Algorithm 2."""
         if self.features is None:
-            return list(people.columns)
-        if isinstance(self.features, str):
-            if self.features != "explainable":
-                raise DataError(f'features is {self.features!r}, but must be a list of columns, None or "explainable".')
-            if self.graph is None:
-                raise DataError('features="explainable" needs a graph.')
-            data = people.assign(**{self.outcome: labels})
-            column = protected_column(self.protected, self.outcome, data.columns, "X")
-            candidates = [name for name in people.columns if name in self.graph]
-            return select_explainable_features(data, self.graph, column, self.outcome, candidates, seed=self.seed)
-        for name in self.features:
-            if name not in people.columns:
-                raise DataError(f"X has no column {name!r}, a feature: {nearest(str(name), list(people.columns))}")
-        return list(self.features)
+            return check_features(table, list(table.columns))
+        if not isinstance(self.features, str) or self.features != "explainable":
+            return check_features(table, self.features)
+        if self.graph is None:
+            raise DataError('features="explainable" needs a graph.')
+        data = table.copy()
+        data[self.outcome] = labels
+        candidates = [name for name in table.columns if name in self.graph]
+        return select_explainable_features(
+            data, self.graph, self.protected, outcome=self.outcome, candidates=candidates, seed=self.seed
+        )
 
     def _check_settings(self) -> None:
         for name, value, allowed in (("method", self.method, METHODS), ("population", self.population, POPULATIONS)):
@@ -308,84 +327,41 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
                 raise DataError(f"{name} is {value!r}, but must be one of {', '.join(map(repr, allowed))}.")
         if self.min_accuracy is not None and not 0 <= self.min_accuracy <= 1:
             raise DataError(f"min_accuracy is {self.min_accuracy!r}, but must be a number from 0 to 1.")
+        check_draws(self.draws)
+        check_seed(self.seed)
         if not self.C > 0:
             raise DataError(f"C is {self.C!r}, but must be a number above 0.")
 
     # Tables and labels
 
-    def _table(self, X: Any, y: Any, reset: bool) -> pd.DataFrame:
-        """Return the people as a table with a RangeIndex and the index of the user forgotten."""
-        return self._frame(X, y, reset).reset_index(drop=True)
-
     def _read(self, X: Any) -> pd.DataFrame:
         check_is_fitted(self)
-        return self._frame(X, "no_validation", reset=False)
+        return self._frame(X, reset=False)
 
-    def _frame(self, X: Any, y: Any, reset: bool) -> pd.DataFrame:
-        if isinstance(X, pd.DataFrame):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            _check_columns(X, self.outcome)
-            return X
-        array = validate_data(self, X, reset=reset, ensure_min_samples=1)
-        return pd.DataFrame(array, columns=[f"x{place}" for place in range(array.shape[1])])
+    def _frame(self, X: Any, reset: bool) -> pd.DataFrame:
+        """Return the people as a table, whatever they came in."""
+        if not isinstance(X, pd.DataFrame):
+            array = validate_data(self, X, reset=reset, ensure_min_samples=1)
+            return pd.DataFrame(array, columns=[f"x{place}" for place in range(array.shape[1])])
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if len(X) == 0:
+            raise LabelError("X has no rows: at least one person is needed.")
+        if self.outcome in X.columns:
+            raise LabelError(f"X holds the outcome {self.outcome!r}, which a classifier cannot read: drop this column.")
+        return X
 
-    def _labels(self, y: Any, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-        if y is None:
-            raise LabelError("This FairClassifier requires y to be passed, but the target y is None.")
-        labels = column_or_1d(y, warn=True)
-        if pd.isna(labels).any():
-            raise LabelError(f"Input y contains NaN: the outcome is missing for {int(pd.isna(labels).sum())} people.")
-        check_classification_targets(labels)
+    def _classes(self, labels: np.ndarray, reset: bool) -> np.ndarray:
         if reset:
-            self.classes_ = np.unique(labels)
-            if len(self.classes_) > 2:
-                kind = type_of_target(labels)
-                raise LabelError(f"Only binary classification is supported. The type of the target is {kind}.")
-            if len(self.classes_) < 2:
-                raise LabelError(f"The outcome has only one class, {labels[0]!r}, but a classifier needs two.")
+            self.classes_ = two_classes(labels)
         elif not np.isin(labels, self.classes_).all():
             raise LabelError(f"y has labels other than those of fit, {self.classes_.tolist()}.")
-        return labels, labels == self.classes_[1]
+        return self.classes_
+
+    def _rows(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the features that the rule reads, none of which may be missing."""
+        for name in self.features_:
+            pick_column(table, name, "feature")
+        return table[self.features_]
 
     def _decided(self, table: pd.DataFrame) -> np.ndarray:
-        return self.rule_.decide(table[self.features_])
-
-
-def uniforms_by_label(index: "pd.Index[Any]", seed: int) -> np.ndarray:
-    """Return a uniform number for each label: a hash, so that a person's does not depend on who else is there.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> both, one = uniforms_by_label(pd.Index(["ann", "bob"]), 0), uniforms_by_label(pd.Index(["bob"]), 0)
-    >>> bool(both[1] == one[0])
-    True
-    """
-    bits = pd.util.hash_pandas_object(index, index=False).to_numpy().astype(np.uint64)
-    bits = bits ^ spawn(seed, "decisions").generate_state(1, np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # the finaliser of splitmix64
-        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
-    bits = bits ^ (bits >> np.uint64(31))
-    return (bits >> np.uint64(11)) * 2.0**-53
-
-
-def _weights(sample_weight: Any, people: int) -> np.ndarray:
-    weights = np.ones(people) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    if weights.shape != (people,):
-        raise LabelError(
-            f"sample_weight has shape {weights.shape}, but there are {people} people: expected ({people},)."
-        )
-    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.sum() > 0:
-        raise LabelError("sample_weight must hold finite numbers of at least 0, at least one non-zero.")
-    return weights
-
-
-def _check_columns(people: pd.DataFrame, outcome: str) -> None:
-    if len(people) == 0:
-        raise LabelError("X has no rows: at least one person is needed.")
-    if outcome in people.columns:
-        raise LabelError(f"X holds the outcome {outcome!r}, which a classifier cannot read: drop this column.")
-    missing = people.isna().sum()
-    if missing.any():
-        found = ", ".join(f"{name!r} in {count} rows" for name, count in missing[missing > 0].items())
-        raise LabelError(f"X has missing values (NaN): {found}. Drop or impute these rows first.")
+        return self.rule_.decide(self._rows(table))

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.error_rates.explaining.terms import DECOMPOSITIONS, TERMS
+from causalaudit.error_rates.groups import read_as
 from causalaudit.errors import DataError
 
 # The four worlds are N(x0, x0 | x0), N(x1, x0 | x0), N(x1, x1 | x0) and N(x1, x1 | x1): the first argument is what the
@@ -17,7 +18,7 @@ READ, MADE_BY, GIVEN = [0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]
 _STEPS = {term: coefficients[READ, MADE_BY, GIVEN] for term, coefficients in DECOMPOSITIONS[1].items()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WeightedPeople:
     """Rows of features, whose weights add up to one."""
 
@@ -29,8 +30,12 @@ class WeightedPeople:
         """Scale the weights."""
         return cls(rows, weights / weights.sum())
 
+    def read_as(self, protected: str, level: Any) -> "WeightedPeople":
+        """Return the same people as a classifier reads them if they have a level."""
+        return WeightedPeople(read_as(self.rows, protected, level), self.weights)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class LinearTerms:
     """The terms of Theorem 2 as sums over rows: term(f) = sum of coefficients times P(f decides 1) at the rows.
 
@@ -70,8 +75,8 @@ class LinearTerms:
             Its two levels, baseline first.
         """
         first, second = levels
-        worlds = [own[first], _seen_as(own[first], protected, second)]
-        worlds += [] if moved is None else [_seen_as(moved, protected, second)]
+        worlds = [own[first], own[first].read_as(protected, second)]
+        worlds += [] if moved is None else [moved.read_as(protected, second)]
         worlds.append(own[second])
         numbers = [0, 1, 2, 3] if moved is not None else [0, 1, 3]
         return cls(
@@ -96,14 +101,6 @@ class LinearTerms:
     def values(self, decided: np.ndarray) -> pd.Series:
         """Return the terms of a rule, given the probability that it decides 1 at each row; NaN if not known."""
         return pd.Series({term: self.coefficients(term) @ decided if term in self.known else np.nan for term in TERMS})
-
-
-def _seen_as(people: WeightedPeople, protected: str, level: Any) -> WeightedPeople:
-    if protected not in people.rows.columns:
-        return people
-    rows = people.rows.copy()
-    rows[protected] = pd.Series([level] * len(rows), index=rows.index, dtype=rows[protected].dtype)
-    return WeightedPeople(rows, people.weights)
 
 
 def check_bounds(bounds: Mapping[str, Any]) -> dict[str, float]:

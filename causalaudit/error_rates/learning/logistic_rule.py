@@ -10,22 +10,24 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from causalaudit.adjustment import fit_logistic
+from causalaudit.error_rates.learning.feature_selection import one_hot
 from causalaudit.error_rates.learning.linear_terms import LinearTerms
-from causalaudit.error_rates.learning.selection import one_hot
+from causalaudit.people import distinct_rows
 from causalaudit.randomness import generator
 
 # Widths of the smooth step that stands for a decision, in standard deviations of the unbounded score: from a step that
 # a solver can follow to one that is nearly the decision itself.
 _WIDTHS = (0.3, 0.1, 0.03, 0.01)
 _STEPS = 100  # of a sequential quadratic program
-_NEWTON_STEPS = 10
+_SMALLEST_PENALTY = 1e-10  # where none is asked for: keeps a regression of separated people finite
 _REPAIRS = 8  # rounds of tighter bounds
 _LINE = 101  # points between a rule that misses the bounds and one that meets them
 _POLISH = 2_000_000  # rows that one round of the random search evaluates
 _TOLERANCE = 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LogisticRule:
     """Decide 1 where the score is positive."""
 
@@ -41,7 +43,7 @@ class LogisticRule:
         return (self.score(rows) > 0).astype(float)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Encoder:
     """Features as numbers: levels one-hot, everything standardised, and a column of ones at the end."""
 
@@ -63,7 +65,7 @@ class Encoder:
         return np.column_stack([(self.levels.transform(rows) - self.mean) / self.scale, np.ones(len(rows))])
 
 
-def fit_logistic(
+def fit_logistic_rule(
     rows: pd.DataFrame,
     positive: np.ndarray,
     weights: np.ndarray,
@@ -82,7 +84,7 @@ def fit_logistic(
     Parameters
     ----------
     rows, positive, weights, terms, bounds
-        As for `fit_table`.
+        As for `fit_table_rule`.
     penalty
         Of half the squared norm of the coefficients of the standardised features, beside the mean loss.
     """
@@ -152,7 +154,7 @@ def _mended(
     return [*first, current]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Loss:
     """The mean logistic loss with a ridge on all coefficients but the last, the intercept.
 
@@ -195,17 +197,12 @@ class _Loss:
         return (self.design.T * (self.weights * share * (1 - share))) @ self.design + ridge
 
     def minimise(self) -> np.ndarray:
-        """Return the coefficients without bounds: a quasi-Newton search, and Newton steps to full precision."""
-        start = np.zeros(self.design.shape[1])
-        options = {"maxiter": 2000, "ftol": 1e-14, "gtol": 1e-9}
-        found = minimize(self.value_and_slope, start, jac=True, method="L-BFGS-B", options=options).x
-        for _ in range(_NEWTON_STEPS):
-            _, slope = self.value_and_slope(found)
-            step = found - np.linalg.pinv(self.curvature(found), hermitian=True) @ slope
-            if np.linalg.norm(self.value_and_slope(step)[1]) >= np.linalg.norm(slope):
-                break
-            found = step
-        return found
+        """Return the coefficients without bounds."""
+        people = len(self.weights)
+        weights = self.weights[None] * people
+        penalty = max(self.penalty, _SMALLEST_PENALTY) * people
+        found = fit_logistic(self.design[:, :-1], weights * self.positive, weights, penalty)
+        return np.roll(found[0], -1)
 
     def minimise_within(self, start: np.ndarray, constraints: Sequence[dict[str, Any]]) -> np.ndarray:
         """Return the coefficients that a sequential quadratic program finds from a start."""
@@ -216,7 +213,7 @@ class _Loss:
         return found if np.isfinite(found).all() else start
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Constraint:
     """Bounds on both sides of linear functions of the decisions at given rows."""
 
@@ -272,5 +269,5 @@ class _Constraint:
 
 def _distinct(design: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct rows of a design, and sums over equal ones."""
-    rows, places = np.unique(design, axis=0, return_inverse=True)
-    return rows, np.stack([np.bincount(places.ravel(), each, len(rows)) for each in sums])
+    found = distinct_rows(list(design.T))
+    return design[found.first], np.stack([np.bincount(found.inverse, each, len(found)) for each in sums])

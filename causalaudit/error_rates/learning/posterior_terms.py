@@ -1,7 +1,7 @@
 """Terms of a rule by the counterfactuals of a posterior: in the people of the data, or of a finite SCM itself."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -9,32 +9,39 @@ import pandas as pd
 from causalaudit.error_rates.explaining.classifier import Rate
 from causalaudit.error_rates.explaining.exact import exact_rates
 from causalaudit.error_rates.explaining.frames import People
-from causalaudit.error_rates.explaining.question import Question, protected_column
+from causalaudit.error_rates.explaining.question import Question
+from causalaudit.error_rates.learning.labelled_people import LabelledPeople
 from causalaudit.error_rates.learning.linear_terms import GIVEN, MADE_BY, READ, LinearTerms
-from causalaudit.error_rates.learning.training import Training
-from causalaudit.inference import Posterior
+from causalaudit.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    from causalaudit.inference import Posterior
 
 
-def posterior_terms(training: Training, posterior: Posterior, population: str, draws: int, seed: int) -> LinearTerms:
+def posterior_terms(
+    people: LabelledPeople, posterior: "Posterior", population: str, draws: int | None, seed: int
+) -> LinearTerms:
     """Return the terms by a posterior, as means over its draws; its program must hold X and Y."""
-    protected_column(training.protected, training.outcome, posterior.scm.columns, f"the SCM {posterior.scm.name!r}")
+    scm = posterior.scm
+    for role, name in (("protected attribute", people.protected), ("outcome", people.outcome)):
+        if name not in scm.columns:
+            raise DataError(f"The {role} {name!r} is not in the SCM {scm.name!r}: {nearest(name, scm.columns)}")
     if population == "exact":
-        return _enumerated(training, posterior, draws)
-    return training.observed_terms(training.moved_by_posterior(posterior, draws, seed))
+        return _enumerated(people, posterior, draws)
+    return people.observed_terms(people.moved_by_posterior(posterior, draws, seed))
 
 
-def _enumerated(training: Training, posterior: Posterior, draws: int) -> LinearTerms:
+def _enumerated(people: LabelledPeople, posterior: "Posterior", draws: int | None) -> LinearTerms:
     """Return exact coefficients: rates are linear in the rule, so each is the rate of the rule for one cell alone."""
     seen: list[pd.DataFrame] = []
-    draws = min(draws, len(posterior.draw_numbers()))
 
     def look(rows: pd.DataFrame) -> np.ndarray:
         seen.append(rows)
         return np.zeros(len(rows))
 
     def rates(rule: Callable[[pd.DataFrame], Any]) -> np.ndarray:
-        rate = Rate(rule, 1, training.outcome, tuple(training.features))
-        question = Question(training.protected, training.levels, training.outcome, training.y, rate)
+        rate = Rate(rule, 1, people.outcome, tuple(people.features))
+        question = Question(people.protected, people.levels, people.outcome, people.y, rate)
         return exact_rates(People(question, posterior), draws).mean(axis=0)[READ, MADE_BY, GIVEN]
 
     rates(look)

@@ -6,37 +6,38 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from causalaudit.adjustment import Covariates
 from causalaudit.error_rates.explaining.terms import TERMS
+from causalaudit.error_rates.learning.labelled_people import LabelledPeople
 from causalaudit.error_rates.learning.linear_terms import LinearTerms
-from causalaudit.error_rates.learning.logistic_rule import LogisticRule, fit_logistic
-from causalaudit.error_rates.learning.table_rule import InfeasibleError, TableRule, fit_table, infeasible
-from causalaudit.error_rates.learning.training import Training
+from causalaudit.error_rates.learning.logistic_rule import LogisticRule, fit_logistic_rule
+from causalaudit.error_rates.learning.table_rule import InfeasibleError, TableRule, fit_table_rule, infeasible
 from causalaudit.errors import CausalAuditError
 
-Rule = TableRule | LogisticRule
+DecisionRule = TableRule | LogisticRule
 _CLOSE = 1e-8  # what a bound may be exceeded by, the tolerance of the linear programs being 1e-10 in each cell
 _HALVINGS = 8
 _TIGHTER = (0.8, 0.5)  # shares of bounds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
-    """People and the terms of a rule among them; `terms` is None if nothing is bounded."""
+    """Equation 9: people and the terms of a rule among them; `terms` is None if nothing is bounded."""
 
-    training: Training
+    people: LabelledPeople
     positive: np.ndarray
     terms: LinearTerms | None
-    explaining_set: frozenset[str] | None
-    table: bool
+    covariates: Covariates | None
+    as_table: bool
     penalty: float
     min_accuracy: float | None
 
     @property
     def rows(self) -> pd.DataFrame:
         """What the classifier reads."""
-        return self.training.people[self.training.features]
+        return self.people.table[self.people.features]
 
-    def solve(self, bounds: Mapping[str, float]) -> Rule:
+    def solve(self, bounds: Mapping[str, float]) -> DecisionRule:
         """Return the best rule within the bounds, which is checked on its decisions.
 
         Raises
@@ -44,27 +45,27 @@ class Problem:
         InfeasibleError
             If there is none that is as accurate as asked.
         """
-        rule = self._table(bounds) if self.table else self._logistic(bounds)
+        rule = self._table(bounds) if self.as_table else self._logistic(bounds)
         over = self.values(rule)[list(bounds)].abs() - pd.Series(bounds, dtype=float)
         if (over > _CLOSE).any():
             raise CausalAuditError(f"The rule found exceeds its bound on the {over.idxmax()} term by {over.max():.3g}.")
         return rule
 
-    def accuracy(self, rule: Rule) -> float:
+    def accuracy(self, rule: DecisionRule) -> float:
         """Return the probability that a person's decision is right."""
         decided = rule.decide(self.rows)
-        return float(self.training.weights @ np.where(self.positive, decided, 1 - decided))
+        return float(self.people.weights @ np.where(self.positive, decided, 1 - decided))
 
-    def values(self, rule: Rule) -> pd.Series:
+    def values(self, rule: DecisionRule) -> pd.Series:
         """Return the terms of a rule."""
         if self.terms is None:
             return pd.Series(np.nan, index=list(TERMS))
         return self.terms.values(rule.decide(self.terms.rows))
 
-    def _table(self, bounds: Mapping[str, float]) -> Rule:
-        return fit_table(self.rows, self.positive, self.training.weights, self.terms, bounds, self.min_accuracy)
+    def _table(self, bounds: Mapping[str, float]) -> DecisionRule:
+        return fit_table_rule(self.rows, self.positive, self.people.weights, self.terms, bounds, self.min_accuracy)
 
-    def _logistic(self, bounds: Mapping[str, float]) -> Rule:
+    def _logistic(self, bounds: Mapping[str, float]) -> DecisionRule:
         # The problem is not convex: what the search misses within the bounds it may find within tighter ones.
         wanted = 0.0 if self.min_accuracy is None else self.min_accuracy
         for share in (1.0, *_TIGHTER):
@@ -74,7 +75,7 @@ class Problem:
         raise self._short_of_accuracy(wanted, bounds)
 
     def _regress(self, bounds: Mapping[str, float]) -> LogisticRule:
-        return fit_logistic(self.rows, self.positive, self.training.weights, self.terms, bounds, self.penalty)
+        return fit_logistic_rule(self.rows, self.positive, self.people.weights, self.terms, bounds, self.penalty)
 
     def _short_of_accuracy(self, wanted: float, bounds: Mapping[str, float]) -> InfeasibleError:
         """Find by bisection how much wider the bounds must be."""

@@ -19,7 +19,7 @@ class InfeasibleError(CausalAuditError):
         self.smallest = dict(smallest)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TableRule:
     """The probability of deciding 1, for each combination of feature values that occurs."""
 
@@ -35,7 +35,7 @@ class TableRule:
     decide = score
 
 
-def fit_table(
+def fit_table_rule(
     rows: pd.DataFrame,
     positive: np.ndarray,
     weights: np.ndarray,
@@ -60,6 +60,8 @@ def fit_table(
     min_accuracy
         An accuracy the rule must reach.
     """
+    seen = weights > 0  # a combination that only people without weight have is never seen
+    rows, positive, weights = rows[seen], positive[seen], weights[seen]
     everyone = rows if terms is None else pd.concat([rows, terms.rows], ignore_index=True)
     cells, table = pd.factorize(pd.MultiIndex.from_frame(everyone))
     gain = np.bincount(cells[: len(rows)], weights * np.where(positive, 1.0, -1.0), len(table))

@@ -28,7 +28,8 @@ def decompose(posterior, rule=RULE, protected="X", outcome="Y", features=("X", "
 
 
 def estimate(people=PEOPLE, rule=RULE, protected="X", outcome="Y", features=("X", "Z"), graph=EXPLAINABLE, **options):
-    return ca.estimate_error_rates(people, graph, rule, protected, outcome, features, **options)
+    question = {"protected": protected, "outcome": outcome, "features": list(features)}
+    return ca.estimate_error_rates(people, graph, rule, **question, **options)
 
 
 # From a posterior
@@ -184,7 +185,8 @@ def test_a_classifier_that_nothing_explains_names_the_open_path():
 def test_no_overlap_names_the_level():
     people = PEOPLE.assign(Z=np.where(PEOPLE["X"] == 1, 2 * PEOPLE["Z"], PEOPLE["Z"]))
     message = (
-        r"no overlap: the propensity of 'X' = 0 is 0 for \d+ of \d+ people with 'Y' = 0, for example with Z = 2.* "
+        r"no overlap: the propensity of 'X' = 0, among those with 'Y' = 0, is 0 for \d+ of \d+ people, for "
+        r"example with Z = 2.* "
         r"Leave such people out by `trim`"
     )
     rule = lambda people: people["X"] == 1  # noqa: E731
@@ -195,13 +197,13 @@ def test_no_overlap_names_the_level():
 def test_columns_and_options_of_an_estimate():
     with pytest.raises(DataError, match=r"'Z' is missing for 1 of 400 people"):
         estimate(PEOPLE.astype(float).mask((PEOPLE.index.to_numpy()[:, None] == 3) & (PEOPLE.columns == "Z")))
-    with pytest.raises(DataError, match=r"The protected attribute 'race' is not in data"):
+    with pytest.raises(DataError, match=r"The protected column 'race' is not in data"):
         estimate(protected="race")
     with pytest.raises(DataError, match=r"The outcome 'V' is not in data"):
         estimate(outcome="V")
     with pytest.raises(DataError, match=r"The classifier reads the outcome 'Y'"):
         estimate(features=["X", "Y"])
-    with pytest.raises(DataError, match=r"The feature 'V' is not among the columns"):
+    with pytest.raises(DataError, match=r"The feature 'V' is not in data"):
         estimate(features=["X", "V"])
     with pytest.raises(DataError, match=r"The feature 'W' is not in the diagram"):
         estimate(features=["X", "W"])
@@ -211,12 +213,12 @@ def test_columns_and_options_of_an_estimate():
         estimate(interval="hdi")
     with pytest.raises(DataError, match=r"propensity is 'forest', but must be one of auto, saturated, logistic"):
         estimate(propensity="forest")
-    with pytest.raises(DataError, match=r"alpha is 5, but must be a level"):
+    with pytest.raises(DataError, match=r"alpha is 5, but must be a number between 0 and 1"):
         estimate(alpha=5)
     with pytest.raises(DataError, match=r"trim is 0.7, but must be a propensity"):
         estimate(trim=0.7)
-    with pytest.raises(DataError, match=r"draws is 0, but must be a whole number of at least 1"):
-        estimate(draws=0)
+    with pytest.raises(DataError, match=r"resamples is 0, but must be a whole number of at least 1"):
+        estimate(resamples=0)
     with pytest.raises(DataError, match=r"data must be a pandas DataFrame"):
         estimate(PEOPLE.to_numpy())
     with pytest.raises(DataError, match=r"index of data is not unique"):
@@ -226,7 +228,7 @@ def test_columns_and_options_of_an_estimate():
 def test_a_covariate_without_a_column():
     graph = ca.diagram([("C", "W"), ("C", "Y"), ("X", "W"), ("X", "Y")])
     rule = classifier((0.1, 0.5, 0.4, 0.9), ("X", "W"))
-    with pytest.raises(DataError, match=r"data has no column 'C'"):
+    with pytest.raises(DataError, match=r"The covariate 'C' is not in data"):
         estimate(rule=rule, features=["X", "W"], graph=graph)
 
 

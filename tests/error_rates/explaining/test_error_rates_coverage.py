@@ -115,10 +115,18 @@ def test_wald_intervals_from_the_influence_function(propensity, method):
     exact = decompose(ca.fit(scm, people[0], draws=1, chains=1), rule, "exact")
     tables = [
         ca.estimate_error_rates(
-            data, scm.graph, rule, "X", "Y", features, method=method, propensity=propensity, alpha=1 - PROB
+            data,
+            scm.graph,
+            rule,
+            protected="X",
+            outcome="Y",
+            features=features,
+            method=method,
+            propensity=propensity,
+            alpha=1 - PROB,
         ).table
         for data in people
     ]
-    rates = covered(tables, exact.table["mean"].to_numpy(), ("ci_low", "ci_high"))
+    rates = covered(tables, exact.table["mean"].to_numpy(), ("wald_low", "wald_high"))
     assert (rates >= LOWEST).all(), rates
     assert (rates <= HIGHEST).all(), rates

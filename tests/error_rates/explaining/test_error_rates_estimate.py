@@ -9,8 +9,8 @@ import pytest
 from finite_programs import cells_of, classifier, draw_tables, measure, table_program
 
 import causalaudit as ca
-from causalaudit.error_rates.explaining.adjustment import Logistic, Saturated
 from causalaudit.error_rates.explaining.classifier import Rate
+from causalaudit.error_rates.explaining.crossed_rates import estimator_of
 from causalaudit.error_rates.explaining.question import Question
 from causalaudit.error_rates.explaining.sample import Sample
 from causalaudit.errors import CausalAuditWarning
@@ -87,7 +87,14 @@ def exact(population, y=0, seed=SEED):
 def estimate(population, y=0, seed=SEED, people=None, **options):
     people = population.people(seed) if people is None else people
     return ca.estimate_error_rates(
-        people, population.graph(), population.rule(seed), "X", "Y", population.features, y=y, **options
+        people,
+        population.graph(),
+        population.rule(seed),
+        protected="X",
+        outcome="Y",
+        features=population.features,
+        y=y,
+        **options,
     )
 
 
@@ -111,7 +118,7 @@ def test_estimates_of_the_whole_population_are_exact(name, y, method):
 def test_a_saturated_logistic_model_is_the_same_as_cells():
     population = EXPLAINABLE["A"]  # one binary covariate: an intercept and a slope are all there is
     tables = [
-        estimate(population, method=method, propensity=propensity).table[["mean", "sd", "ci_low", "ci_high"]]
+        estimate(population, method=method, propensity=propensity).table[["mean", "sd", "wald_low", "wald_high"]]
         for method, propensity in [("ipw", "saturated"), ("ipw", "logistic"), ("plugin", "logistic")]
     ]
     assert np.allclose(tables[0], tables[1], atol=1e-6)
@@ -139,7 +146,9 @@ def test_estimates_converge_with_a_continuous_covariate(method):
     people = pd.DataFrame({name: drawn[name].to_numpy() for name in scm.columns})
     posterior = ca.fit(scm, people.iloc[:500], draws=50, chains=1)
     truth = ca.decompose_error_rates(posterior, rule, "X", "Y", ["X", "W"], progress=False)
-    found = ca.estimate_error_rates(people, scm.graph, rule, "X", "Y", ["X", "W"], method=method)
+    found = ca.estimate_error_rates(
+        people, scm.graph, rule, protected="X", outcome="Y", features=["X", "W"], method=method
+    )
     assert found.settings["propensity"] == "logistic"
     gap = np.abs(found.table["mean"] - truth.table["mean"])
     assert (gap < 4 * found.table["sd"] + 1e-3).all()
@@ -210,7 +219,9 @@ def test_that_terms_sum_to_the_total_does_not_validate_the_adjustment():
     truth, people = exact(population), population.people()
     wrong = ca.diagram([("Z", "X"), ("Z", "W"), ("X", "W"), ("Z", "Y"), ("X", "Y")])
     rule = population.rule()
-    found = ca.estimate_error_rates(people, wrong, rule, "X", "Y", population.features).summary()["mean"]
+    found = ca.estimate_error_rates(
+        people, wrong, rule, protected="X", outcome="Y", features=population.features
+    ).summary()["mean"]
     assert found[["direct", "indirect", "spurious"]].sum() == pytest.approx(found["total"], abs=1e-12)
     assert found["total"] == pytest.approx(truth.summary().loc["total", "mean"], abs=1e-12)
     assert abs(found["indirect"] - truth.summary().loc["indirect", "mean"]) > 0.005
@@ -224,15 +235,15 @@ def test_that_terms_sum_to_the_total_does_not_validate_the_adjustment():
 def test_the_direct_term_of_the_baseline_needs_no_explaining_set(y, interval):
     truth = exact(FIGURE_1, y)
     with pytest.warns(CausalAuditWarning, match=r"a path stays open, Y <- W.*not identified; the total and the direct"):
-        found = estimate(FIGURE_1, y, interval=interval, draws=50)
+        found = estimate(FIGURE_1, y, interval=interval, resamples=50)
     assert found.explaining_set is None
     assert found.weights is None
     table = found.table
     known = (table["term"] == "total") | ((table["term"] == "direct") & table["decomposition"].isin([1, 4]))
     assert (table["identified"] == known).all()
     assert np.allclose(table.loc[known, "mean"], truth.table.loc[known, "mean"], atol=1e-12)
-    assert table.loc[known, ["sd", "ci_low", "ci_high"]].notna().all(axis=None)
-    assert table.loc[~known, ["mean", "sd", "ci_low", "ci_high"]].isna().all(axis=None)
+    assert table.loc[known, ["sd", f"{interval}_low", f"{interval}_high"]].notna().all(axis=None)
+    assert table.loc[~known, ["mean", "sd", f"{interval}_low", f"{interval}_high"]].isna().all(axis=None)
 
 
 # Influence and intervals
@@ -250,7 +261,8 @@ def test_the_influence_of_a_person_is_the_slope_in_their_weight(kind):
     sample = sample_of(
         people.assign(C=people["Z"] + noise.round(1)), ("X", "W", "Z"), ["Z"] if kind == "saturated" else ["Z", "C"]
     )
-    adjustment = Saturated(sample) if kind == "saturated" else Logistic(sample, weighted=kind == "weights")
+    adjustment = estimator_of(sample, "plugin" if kind == "responses" else "ipw", "auto")
+    assert adjustment.propensity.form == ("saturated" if kind == "saturated" else "logistic")
     equal = np.ones((1, len(sample)))
     rates = adjustment.crossed(equal)[0]
     influence = adjustment.influence(rates)
@@ -266,10 +278,10 @@ def test_the_influence_of_a_person_is_the_slope_in_their_weight(kind):
 def test_wald_and_bootstrap_intervals_agree():
     people = draw_tables(np.random.default_rng(0), 3000, EXPLAINABLE["A"].tables(), EXPLAINABLE["A"].parents)
     wald = estimate(EXPLAINABLE["A"], people=people)
-    drawn = estimate(EXPLAINABLE["A"], people=people, interval="bootstrap", draws=2000)
+    drawn = estimate(EXPLAINABLE["A"], people=people, interval="bootstrap", resamples=2000)
     assert np.allclose(drawn.table["mean"], wald.table["mean"])
     assert np.allclose(drawn.table["sd"], wald.table["sd"], rtol=0.1, atol=1e-12)
-    assert np.allclose(drawn.table["ci_low"], wald.table["ci_low"], atol=0.3 * wald.table["sd"].max())
+    assert np.allclose(drawn.table["bootstrap_low"], wald.table["wald_low"], atol=0.3 * wald.table["sd"].max())
     assert drawn.draws.shape == (2000, 2, 2, 2)
     assert drawn.to_inference_data()["posterior"]["rate"].shape == (1, 2000, 2, 2, 2)
 
@@ -279,21 +291,21 @@ def test_wald_and_bootstrap_intervals_agree_for_logistic_propensities(method):
     rng = np.random.default_rng(0)
     people = draw_tables(rng, 2000, EXPLAINABLE["A"].tables(), EXPLAINABLE["A"].parents)
     people["Z"] = people["Z"] + rng.normal(size=len(people)) / 3
-    options = {"features": ["X", "W", "Z"], "method": method}
+    options = {"protected": "X", "outcome": "Y", "features": ["X", "W", "Z"], "method": method}
     rule = lambda frame: (frame["W"] + 0.3 * frame["X"] + 0.2 * frame["Z"] > 0.6).to_numpy()  # noqa: E731
     graph = EXPLAINABLE["A"].graph()
-    wald = ca.estimate_error_rates(people, graph, rule, "X", "Y", **options)
-    drawn = ca.estimate_error_rates(people, graph, rule, "X", "Y", interval="bootstrap", draws=500, **options)
+    wald = ca.estimate_error_rates(people, graph, rule, **options)
+    drawn = ca.estimate_error_rates(people, graph, rule, interval="bootstrap", resamples=500, **options)
     assert np.allclose(drawn.table["sd"], wald.table["sd"], rtol=0.15, atol=1e-12)
     assert np.allclose(drawn.table["mean"], wald.table["mean"])
 
 
 def test_the_same_seed_gives_the_same_intervals():
     one, same, other = (
-        estimate(EXPLAINABLE["A"], interval="bootstrap", draws=50, seed=seed).table for seed in (1, 1, 2)
+        estimate(EXPLAINABLE["A"], interval="bootstrap", resamples=50, seed=seed).table for seed in (1, 1, 2)
     )
     pd.testing.assert_frame_equal(one, same)
-    assert (one["ci_low"] != other["ci_low"]).any()
+    assert (one["bootstrap_low"] != other["bootstrap_low"]).any()
 
 
 # Weights and trimming
@@ -345,7 +357,9 @@ def test_levels_of_text_category_and_truth_values_are_kept():
         codes = frame.assign(X=(frame["X"] == "black").astype(int), Z=(frame["Z"] == "young").astype(int))
         return table(codes)
 
-    found = ca.estimate_error_rates(told, EXPLAINABLE["A"].graph(), rule, "X", "Y", ["X", "W", "Z"], y=False)
+    found = ca.estimate_error_rates(
+        told, EXPLAINABLE["A"].graph(), rule, protected="X", outcome="Y", features=["X", "W", "Z"], y=False
+    )
     assert np.allclose(found.table["mean"], plain.table["mean"], atol=1e-12)
     assert found.settings["contrast"] == "black"
     assert set(found.rates["read"]) == {"white", "black"}
@@ -355,7 +369,12 @@ def test_two_of_three_levels_are_compared():
     people = EXPLAINABLE["A"].people()
     third = pd.concat([people, people.assign(X=2).set_axis(people.index + 10_000)])
     two = ca.estimate_error_rates(
-        third, EXPLAINABLE["A"].graph(), EXPLAINABLE["A"].rule(), {"X": (0, 1)}, "Y", ["X", "W", "Z"]
+        third,
+        EXPLAINABLE["A"].graph(),
+        EXPLAINABLE["A"].rule(),
+        protected={"X": (1, 0)},
+        outcome="Y",
+        features=["X", "W", "Z"],
     )
     plain = estimate(EXPLAINABLE["A"])
     assert np.allclose(two.table[["mean", "sd"]], plain.table[["mean", "sd"]], atol=1e-12)
@@ -364,14 +383,21 @@ def test_two_of_three_levels_are_compared():
 def test_a_classifier_that_does_not_read_the_attribute():
     population = EXPLAINABLE["A"]
     rule = classifier((0.1, 0.5, 0.4, 0.9), ("W", "Z"))
-    found = ca.estimate_error_rates(population.people(), population.graph(), rule, "X", "Y", ["W", "Z"])
+    found = ca.estimate_error_rates(
+        population.people(), population.graph(), rule, protected="X", outcome="Y", features=["W", "Z"]
+    )
     assert (found.table.loc[found.table["term"] == "direct", ["mean", "sd"]] == 0).all(axis=None)
 
 
 def test_nothing_to_adjust_for_is_an_answer():
     population = EXPLAINABLE["A"]
     found = ca.estimate_error_rates(
-        population.people(), population.graph(), classifier((0.2, 0.7), ("X",)), "X", "Y", ["X"]
+        population.people(),
+        population.graph(),
+        classifier((0.2, 0.7), ("X",)),
+        protected="X",
+        outcome="Y",
+        features=["X"],
     )
     assert found.explaining_set == frozenset()
     assert found.summary()["mean"].to_numpy() == pytest.approx([0.5, 0.5, 0, 0], abs=1e-12)

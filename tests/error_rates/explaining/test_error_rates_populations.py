@@ -264,7 +264,9 @@ def test_two_answers_beside_one_another():
     posterior = tables(draws=50)
     rule, features = classifier((0.1, 0.5, 0.4, 0.9), ("X", "Z")), ["X", "Z"]
     scm = ca.decompose_error_rates(posterior, rule, "X", "Y", features, population="exact")
-    data = ca.estimate_error_rates(posterior.data, posterior.scm.graph, rule, "X", "Y", features)
+    data = ca.estimate_error_rates(
+        posterior.data, posterior.scm.graph, rule, protected="X", outcome="Y", features=features
+    )
     table = scm.beside(data)
     assert list(table.columns) == [
         *("decomposition", "term", "mean_exact", "low_exact", "high_exact", "mean_ipw", "low_ipw", "high_ipw"),
@@ -294,7 +296,9 @@ def test_contributions_are_stacked():
 def test_what_is_not_identified_is_drawn_as_one_block():
     posterior = tables(draws=20)
     with pytest.warns(CausalAuditWarning, match="stays open"):
-        part = ca.estimate_error_rates(posterior.data, posterior.scm.graph, classifier(GENERIC), "X", "Y", FEATURES)
+        part = ca.estimate_error_rates(
+            posterior.data, posterior.scm.graph, classifier(GENERIC), protected="X", outcome="Y", features=FEATURES
+        )
     ax = part.plot()
     hatched = [bar for bar in ax.patches if bar.get_hatch()]
     assert len(hatched) == 1

@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 
 import causalaudit as ca
-from causalaudit.error_rates.learning.selection import _floating_search
+from causalaudit.error_rates.learning.feature_selection import _floating_search
 from causalaudit.errors import DataError
 
 # X affects W and M, both of which affect Y: neither can be explained. A and B come before everything; E follows from X.
@@ -35,19 +35,23 @@ def people():
     return frame.set_index(rng.permutation(1000)[:400])
 
 
+def select(people, graph, candidates, **options):
+    return ca.select_explainable_features(people, graph, "X", outcome="Y", candidates=candidates, **options)
+
+
 def explainable(features):
     return ca.find_explaining_set(GRAPH, features, "X", "Y") is not None
 
 
 @pytest.mark.parametrize("scoring", ["neg_log_loss", "accuracy"])
 def test_it_is_as_good_as_the_best_explainable_set(people, scoring):
-    chosen = ca.select_explainable_features(people, GRAPH, "X", "Y", CANDIDATES, scoring, cv=2, seed=3)
+    chosen = select(people, GRAPH, CANDIDATES, scoring=scoring, cv=2, seed=3)
     assert explainable(chosen)
     assert not {"W", "M"} & set(chosen)
     folds = StratifiedKFold(2, shuffle=True, random_state=3)
 
     def score(features):
-        model = ca.error_rates.learning.selection.default_estimator(people[list(features)])
+        model = ca.error_rates.learning.feature_selection.default_estimator(people[list(features)])
         return cross_val_score(model, people[list(features)], people["Y"], scoring=scoring, cv=folds).mean()
 
     sets = [s for size in range(1, 5) for s in itertools.combinations("XABE", size) if explainable(s)]
@@ -59,20 +63,20 @@ def test_any_scorer_and_estimator(people):
     numbers = people.drop(columns="B")
     scorer = make_scorer(roc_auc_score, response_method="predict_proba")
     tree = DecisionTreeClassifier(max_depth=2, random_state=0)
-    chosen = ca.select_explainable_features(numbers, GRAPH, "X", "Y", ["X", "A", "E"], scorer, tree, cv=3)
+    chosen = select(numbers, GRAPH, ["X", "A", "E"], scoring=scorer, estimator=tree, cv=3)
     assert explainable(chosen)
 
     def few(model, features, outcome):  # a score that likes small sets
         return -features.shape[1] + 0.1 * ("A" in features)
 
-    assert ca.select_explainable_features(numbers, GRAPH, "X", "Y", ["X", "A"], few, LogisticRegression()) == ["A"]
+    assert select(numbers, GRAPH, ["X", "A"], scoring=few, estimator=LogisticRegression()) == ["A"]
 
 
 def test_covariates_without_a_column_are_unobserved(people):
     """W is explained by B; without the column B, nothing that follows from X beside W can be."""
     graph = ca.diagram([("B", "Y"), ("B", "W"), ("X", "W"), ("X", "Y")])
-    assert "W" in ca.select_explainable_features(people, graph, "X", "Y", ["X", "W"], "neg_log_loss")
-    assert ca.select_explainable_features(people.drop(columns="B"), graph, "X", "Y", ["X", "W"]) == ["X"]
+    assert "W" in select(people, graph, ["X", "W"], scoring="neg_log_loss")
+    assert select(people.drop(columns="B"), graph, ["X", "W"]) == ["X"]
 
 
 def test_the_search_floats():
@@ -97,11 +101,11 @@ def test_equal_scores_take_the_smaller_set():
     [
         ({"candidates": "X"}, "candidates is 'X', but must be a list"),
         ({"candidates": []}, "must be a list of columns, with at least one"),
-        ({"candidates": ["X", "Q"]}, "data has no column 'Q'"),
+        ({"candidates": ["X", "Q"]}, "The candidate 'Q' is not in data"),
         ({"candidates": ["X", "Y"]}, "reads the outcome 'Y'"),
         ({"candidates": ["W", "M"]}, "No candidate is explainable even on its own: 'W', 'M'"),
-        ({"outcome": "Recid"}, "data has no column 'Recid'"),
-        ({"protected": "Race"}, "data has no column 'Race'"),
+        ({"outcome": "Recid"}, "The outcome 'Recid' is not in data"),
+        ({"protected": "Race"}, "The protected column 'Race' is not in data"),
     ],
 )
 def test_bad_input(people, change, words):
@@ -114,6 +118,6 @@ def test_missing_values_are_refused(people):
     holes = people.copy()
     holes.iloc[:7, holes.columns.get_loc("A")] = np.nan
     with pytest.raises(DataError, match="'A' is missing for 7 of 400 people"):
-        ca.select_explainable_features(holes, GRAPH, "X", "Y", CANDIDATES)
+        select(holes, GRAPH, CANDIDATES)
     with pytest.raises(DataError, match=r"'Y' has 1 value\(s\)"):
-        ca.select_explainable_features(people.assign(Y="no"), GRAPH, "X", "Y", CANDIDATES)
+        select(people.assign(Y="no"), GRAPH, CANDIDATES)

@@ -13,7 +13,7 @@ PAPER = ca.diagram(  # figure 1, demographics Z being age and sex
     + [("race", "priors"), ("race", "two_year_recid"), ("priors", "two_year_recid")],
     bidirected=[("race", "age"), ("race", "sex")],
 )
-SETTINGS = {"graph": PAPER, "protected": {"race": ("Caucasian", "African-American")}, "outcome": "two_year_recid"}
+SETTINGS = {"graph": PAPER, "protected": {"race": ("African-American", "Caucasian")}, "outcome": "two_year_recid"}
 
 
 @pytest.fixture(scope="module", params=["two_years_propublica", "two_years_nofilter"])
@@ -55,5 +55,7 @@ def test_with_criminal_history(compas, name, bounds):
 def test_the_paper_s_features_are_chosen(compas):
     people, _ = compas
     candidates = ["race", "age", "sex", "priors"]
-    chosen = ca.select_explainable_features(people, PAPER, "race", "two_year_recid", candidates, "neg_log_loss")
+    chosen = ca.select_explainable_features(
+        people, PAPER, "race", outcome="two_year_recid", candidates=candidates, scoring="neg_log_loss"
+    )
     assert chosen == ["race", "age", "sex"]

@@ -5,7 +5,7 @@ import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import causalaudit as ca
-from causalaudit.error_rates.learning import training
+from causalaudit.error_rates.learning import labelled_people
 from causalaudit.errors import DataError
 
 GRAPH = ca.diagram([(f"x{place}", "Y") for place in range(100)])
@@ -14,8 +14,8 @@ GRAPH = ca.diagram([(f"x{place}", "Y") for place in range(100)])
 class Halved(ca.FairClassifier):
     """The checks generate numbers: here the first column is made a protected attribute, odd or even."""
 
-    def _frame(self, X, y, reset):
-        table = super()._frame(X, y, reset).copy()
+    def _frame(self, X, reset):
+        table = super()._frame(X, reset).copy()
         table[table.columns[0]] = (np.floor(table.iloc[:, 0].to_numpy(dtype=float)) % 2).astype(int)
         return table
 
@@ -62,7 +62,7 @@ def checks(estimator, reasons):
 @pytest.fixture
 def _tiny(monkeypatch):
     """The checks fit a dozen people; a bound among so few is allowed here."""
-    monkeypatch.setattr(training, "FEWEST", 1)
+    monkeypatch.setattr(labelled_people, "FEWEST", 1)
 
 
 @pytest.mark.parametrize(("estimator", "check"), list(checks(ca.FairClassifier(GRAPH, "x0", "Y"), {})))

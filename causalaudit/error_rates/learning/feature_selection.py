@@ -13,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from causalaudit.error_rates.explaining.criterion import find_explaining_set
-from causalaudit.errors import DataError, nearest
+from causalaudit.errors import DataError
+from causalaudit.people import Protected, check_seed, check_table, pick_column, read_protected
 from causalaudit.progress import watched
 
 Score = Callable[[frozenset[str]], float]
@@ -22,7 +23,8 @@ Score = Callable[[frozenset[str]], float]
 def select_explainable_features(
     data: pd.DataFrame,
     graph: "nx.DiGraph[Any]",
-    protected: str,
+    protected: Protected,
+    *,
     outcome: str,
     candidates: Sequence[str],
     scoring: Any = "accuracy",
@@ -44,7 +46,7 @@ def select_explainable_features(
     graph
         The causal diagram. Variables without a column in `data` count as unobserved.
     protected
-        The protected attribute.
+        The protected attribute: a column, or as in the other audits; its levels do not matter here.
     outcome
         The column of the true outcome.
     candidates
@@ -74,10 +76,12 @@ def select_explainable_features(
     >>> people = pd.DataFrame(rng.integers(0, 2, (400, 2)), columns=["X", "Z"])
     >>> people["W"] = rng.binomial(1, 0.2 + 0.3 * people.X + 0.3 * people.Z)
     >>> people["Y"] = rng.binomial(1, 0.1 + 0.2 * people.X + 0.3 * people.Z + 0.3 * people.W)
-    >>> ca.select_explainable_features(people, compas, "X", "Y", ["X", "W", "Z"], scoring="neg_log_loss")
+    >>> search = {"candidates": ["X", "W", "Z"], "scoring": "neg_log_loss"}
+    >>> ca.select_explainable_features(people, compas, "X", outcome="Y", **search)
     ['X', 'Z']
     """
-    _check(data, protected, outcome, candidates)
+    column = _check(data, protected, outcome, candidates)
+    check_seed(seed)
     observed = observed_graph(graph, data)
     folds = StratifiedKFold(cv, shuffle=True, random_state=seed) if isinstance(cv, int) else cv
     truth = data[outcome]
@@ -88,7 +92,7 @@ def select_explainable_features(
         return float(np.mean(cross_val_score(model, chosen, truth, scoring=scoring, cv=folds, error_score="raise")))
 
     def explainable(features: frozenset[str]) -> bool:
-        return find_explaining_set(observed, features, protected, outcome) is not None
+        return find_explaining_set(observed, features, column, outcome) is not None
 
     best = _floating_search(list(candidates), score, explainable, progress)
     return [name for name in candidates if name in best]
@@ -156,16 +160,18 @@ def _floating_search(
     return max(best.values(), key=lambda features: (scored(features), -len(features)))
 
 
-def _check(data: pd.DataFrame, protected: str, outcome: str, candidates: Sequence[str]) -> None:
-    if isinstance(candidates, str) or not list(candidates):
-        raise DataError(f"candidates is {candidates!r}, but must be a list of columns, with at least one.")
-    columns = [str(name) for name in data.columns]
-    for name in [*candidates, protected, outcome]:
-        if name not in data.columns:
-            raise DataError(f"data has no column {name!r}: {nearest(str(name), columns)}")
-        missing = int(data[name].isna().sum())
-        if missing:
-            raise DataError(f"{name!r} is missing for {missing} of {len(data)} people: fill or leave out these rows.")
-    classes = data[outcome].nunique()
+def _check(data: pd.DataFrame, protected: Protected, outcome: str, candidates: Sequence[str]) -> str:
+    """Refuse what cannot be searched, and return the protected column."""
+    check_table(data)
+    if isinstance(protected, str):
+        pick_column(data, column := protected, "protected column")
+    else:
+        column = read_protected(data, protected).column
+    classes = pick_column(data, outcome, "outcome").nunique()
     if classes < 2:
         raise DataError(f"The outcome {outcome!r} has {classes} value(s), but must have at least two.")
+    if isinstance(candidates, str) or not list(candidates):
+        raise DataError(f"candidates is {candidates!r}, but must be a list of columns, with at least one.")
+    for name in candidates:
+        pick_column(data, name, "candidate")
+    return column

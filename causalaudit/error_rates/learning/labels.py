@@ -1,0 +1,50 @@
+"""Labels and weights of people, checked as scikit-learn's tools expect it."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import column_or_1d
+
+from causalaudit.errors import DataError
+
+
+class LabelError(DataError, ValueError):
+    """Labels or columns are not what a classifier needs; scikit-learn's tools know it as a ValueError."""
+
+
+def read_labels(y: Any, people: int) -> np.ndarray:
+    """Return the label of each person."""
+    if y is None:
+        raise LabelError("This FairClassifier requires y to be passed, but the target y is None.")
+    labels = column_or_1d(y, warn=True)
+    if pd.isna(labels).any():
+        raise LabelError(f"Input y contains NaN: the outcome is missing for {int(pd.isna(labels).sum())} people.")
+    check_classification_targets(labels)
+    if len(labels) != people:
+        raise LabelError(f"X has {people} rows, but y has {len(labels)}.")
+    return np.asarray(labels)
+
+
+def two_classes(labels: np.ndarray) -> np.ndarray:
+    """Return the two different labels, in order."""
+    classes = np.unique(labels)
+    if len(classes) > 2:
+        kind = type_of_target(labels)
+        raise LabelError(f"Only binary classification is supported. The type of the target is {kind}.")
+    if len(classes) < 2:
+        raise LabelError(f"The outcome has only one class, {labels[0]!r}, but a classifier needs two.")
+    return classes
+
+
+def read_weights(sample_weight: Any, people: int) -> np.ndarray:
+    """Return the weight of each person."""
+    weights = np.ones(people) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    if weights.shape != (people,):
+        raise LabelError(
+            f"sample_weight has shape {weights.shape}, but there are {people} people: expected ({people},)."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.sum() > 0:
+        raise LabelError("sample_weight must hold finite numbers of at least 0, at least one non-zero.")
+    return weights
