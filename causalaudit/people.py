@@ -245,8 +245,8 @@ class Groups:
 
     @property
     def setting(self) -> dict[str, Any]:
-        """`protected` as it could have been asked for, in plain values."""
-        return {self.column: self.level if self.reference is None else (self.level, self.reference)}
+        """`protected` as it could have been asked for, in JSON: a pair is a list."""
+        return {self.column: self.level if self.reference is None else [self.level, self.reference]}
 
     @property
     def words(self) -> str:

@@ -49,7 +49,7 @@ class TestProtected:
         groups = read_protected(PEOPLE, {"race": ("Black", "White")})
         assert groups.protected(PEOPLE).tolist() == [False, True, False, False]
         assert groups.compared(PEOPLE).tolist() == [True, False, False, True]
-        assert groups.setting == {"race": ("Black", "White")}
+        assert groups.setting == {"race": ["Black", "White"]}
 
     def test_a_bare_column_has_its_second_level_as_the_contrast(self):
         groups = read_protected(PEOPLE, "sex", bare=True)
