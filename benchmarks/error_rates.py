@@ -48,11 +48,12 @@ def finite() -> tuple[list[Figure], list[str]]:
 
     def ask(population: str) -> float:
         return median_cpu_seconds(
-            lambda: ca.decompose_error_rates(posterior, rule, "X", "Y", population=population, progress=False), 5
+            lambda: ca.decompose_error_rates(posterior, rule, "X", outcome="Y", population=population, progress=False),
+            5,
         )
 
     _, first = cpu_seconds(
-        lambda: ca.decompose_error_rates(posterior, rule, "X", "Y", population="exact", progress=False)
+        lambda: ca.decompose_error_rates(posterior, rule, "X", outcome="Y", population="exact", progress=False)
     )
     figures = [
         Figure(f"finite SCM, {DRAWS:,} draws by enumeration, first call", first, "s", below=0.5),
@@ -98,7 +99,13 @@ def compas() -> tuple[list[Figure], list[str]]:
     def ask(population: str) -> tuple[ca.error_rates.ErrorRateResult, float]:
         return cpu_seconds(
             lambda: ca.decompose_error_rates(
-                posterior, fitted, "race", "two_year_recid", population=population, draws=COMPAS_DRAWS, progress=False
+                posterior,
+                fitted,
+                "race",
+                outcome="two_year_recid",
+                population=population,
+                draws=COMPAS_DRAWS,
+                progress=False,
             )
         )
 

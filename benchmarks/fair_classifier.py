@@ -32,8 +32,8 @@ def people_of_b3() -> pd.DataFrame:
 def run() -> Report:
     """Measure all."""
     graph, features = large_diagram()
-    search = median_cpu_seconds(lambda: ca.find_explaining_set(graph, features, "V100", "V199"), 15)
-    found = ca.find_explaining_set(graph, features, "V100", "V199")
+    search = median_cpu_seconds(lambda: ca.find_explaining_set(graph, features, "V100", outcome="V199"), 15)
+    found = ca.find_explaining_set(graph, features, "V100", outcome="V199")
     people = people_of_b3()
     scm = ca.models.mediation.true_process()
     posterior = ca.fit(scm, people, draws=1, chains=1, progress=False)

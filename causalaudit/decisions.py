@@ -64,7 +64,8 @@ class Asked:
             )
         self.decision, self.favourable, self.labels_only = decision, favourable, labels_only
         self.reads = None if reads is None else list(reads)
-        self._has_probabilities = False
+        self.has_probabilities = False
+        """Whether an answer so far was a probability: then all floats are."""
 
     def __call__(self, people: pd.DataFrame) -> np.ndarray:
         """Return how favourable the decision is for each person: 0 and 1 for labels, or the probability."""
@@ -109,19 +110,19 @@ class Asked:
         missing = int(pd.isna(answers).sum())
         if missing:
             raise DataError(f"The decision is missing for {missing} of {people} people.")
+        if answers.dtype == object and len(answers) and all(isinstance(value, float) for value in answers):
+            return answers.astype(float)
         return answers
 
     def read(self, answers: np.ndarray) -> np.ndarray:
         """Return how favourable answers are."""
-        if answers.dtype == object and len(answers) and all(isinstance(value, float) for value in answers):
-            answers = answers.astype(float)
         if answers.dtype.kind != "f":
             return np.asarray(answers == self.favourable).astype(float)
-        self._has_probabilities |= bool((answers != np.floor(answers)).any())
+        self.has_probabilities |= bool((answers != np.floor(answers)).any())
         certain = bool(((answers == 0) | (answers == 1)).all())
-        if certain and not self._has_probabilities and not isinstance(self.favourable, bool | Real):
+        if certain and not self.has_probabilities and not isinstance(self.favourable, bool | Real):
             return answers.astype(float)  # where labels are texts, zeros and ones are probabilities that are certain
-        if not self._has_probabilities:
+        if not self.has_probabilities:
             return np.asarray(answers == self.favourable).astype(float)
         self._check_probabilities(answers)
         return answers.astype(float)

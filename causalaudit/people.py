@@ -12,6 +12,7 @@ from causalaudit.errors import DataError, check_count, nearest
 from causalaudit.storage import storable
 
 FEW_VALUES = 10  # distinct numbers, up to which a column counts as discrete unless it is declared
+_MOST_CELLS = 2**12  # combinations of whole numbers that are told apart by counting
 _LARGEST = 2.0**62  # the largest number that a row of codes may be written as
 
 Protected = str | Mapping[str, Any]
@@ -198,6 +199,9 @@ def distinct_rows(columns: Sequence[np.ndarray]) -> DistinctRows:
     >>> found.first.tolist(), found.inverse.tolist(), found.counts.tolist()
     ([1, 0], [1, 0, 1], [1, 2])
     """
+    few = distinct_on_grid(columns)
+    if few is not None:
+        return few
     parts = [np.unique(column, return_inverse=True) for column in columns]
     size = float(np.prod([float(len(values)) for values, _ in parts]))
     if size < _LARGEST:
@@ -209,6 +213,37 @@ def distinct_rows(columns: Sequence[np.ndarray]) -> DistinctRows:
         rows = np.stack([codes.reshape(-1) for _, codes in parts], axis=1)
         _, first, inverse, counts = np.unique(rows, axis=0, return_index=True, return_inverse=True, return_counts=True)
     return DistinctRows(first, inverse.reshape(-1), counts)
+
+
+def distinct_on_grid(columns: Sequence[np.ndarray]) -> DistinctRows | None:
+    """Find the distinct rows of whole numbers without sorting; None if there are others, or too many combinations.
+
+    Rows are counted on the grid of all combinations that are possible: where they are few, this is many times faster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> distinct_on_grid([np.array([1, 0, 1]), np.array([2, 7, 2])]).first.tolist()
+    [1, 0]
+    >>> distinct_on_grid([np.array([0.5])]) is None
+    True
+    """
+    index, size = np.zeros(len(columns[0]), dtype=np.int64), 1
+    for column in columns:
+        if not len(column) or column.dtype.kind not in "biuf":
+            return None
+        low, high = float(column.min()), float(column.max())
+        size *= int(min(high - low + 1, _MOST_CELLS + 1))
+        if size > _MOST_CELLS or (column.dtype.kind == "f" and (column != np.floor(column)).any()):
+            return None
+        index = index * int(high - low + 1) + (column - low).astype(np.int64)
+    counts = np.bincount(index, minlength=size)
+    first = np.empty(size, dtype=np.int64)
+    first[index[::-1]] = np.arange(len(index) - 1, -1, -1)
+    used = np.flatnonzero(counts)
+    place = np.zeros(size, dtype=np.int64)
+    place[used] = np.arange(len(used))
+    return DistinctRows(first[used], place[index], counts[used])
 
 
 # Who is protected

@@ -73,7 +73,7 @@ def results():
         "situation testing": by_sex,
         "standard situation testing": by_race,
         "another distance": asked[SituationTesting](distance=apart),
-        "multiple discrimination": ca.multiple_discrimination([by_sex, by_race]),
+        "multiple discrimination": ca.multiple_discrimination([asked[SituationTesting](), by_race]),
         "enumerated": asked[Decompose](),
         "simulated": ca.decompose_error_rates(posterior, rule, "sex", outcome="good", draws=10, progress=False),
         "estimate": asked[Estimate](),

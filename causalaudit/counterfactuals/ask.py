@@ -87,6 +87,7 @@ def counterfactuals(
     >>> worlds.dataset["salary"].dims
     ('draw', 'individual')
     """
+    check_posterior(posterior)
     scm = posterior.scm
     if chunk is not None:
         check_count("chunk", chunk)
@@ -104,6 +105,12 @@ def counterfactuals(
     dataset = abduction.dataset(progress)
     point = typed_frame(people, abduction.point(), dataset)
     return CounterfactualDraws(dataset, people, dict(do), point, abduction.settings, abduction)
+
+
+def check_posterior(posterior: Any) -> None:
+    """Refuse what does not come from `fit`."""
+    if not isinstance(posterior, Posterior):
+        raise DataError(f"posterior must come from causalaudit.fit, but is {type(posterior).__name__}.")
 
 
 def select_people(posterior: Posterior, data: pd.DataFrame | None, rows: Any) -> pd.DataFrame:

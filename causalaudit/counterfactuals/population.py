@@ -1,28 +1,50 @@
-"""People whose responses to interventions can be asked for again and again: for auditors that choose interventions."""
+"""The one door to people whose responses to interventions can be asked for: for auditors that choose interventions."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args, overload
 
-import numpy as np
 import pandas as pd
 
-from causalaudit.counterfactuals.abduction import Abduction
-from causalaudit.counterfactuals.ask import select_people
+from causalaudit.counterfactuals.ask import check_posterior, select_people
+from causalaudit.counterfactuals.enumerated import EnumeratedPeople
+from causalaudit.counterfactuals.observed import ObservedPeople
+from causalaudit.counterfactuals.reweighted import ReweightedPeople
+from causalaudit.counterfactuals.simulated import SimulatedPeople
+from causalaudit.errors import DataError
 from causalaudit.inference import Posterior
-from causalaudit.people import check_seed
+from causalaudit.people import check_draws, check_seed
+
+Kind = Literal["observed", "simulated", "enumerated", "reweighted"]
+People = ObservedPeople | SimulatedPeople | EnumeratedPeople | ReweightedPeople
 
 
+@overload
+def population(
+    posterior: Posterior, data: pd.DataFrame | None = None, kind: Literal["observed"] = "observed", *, rows: Any = None,
+    draws: int | None = None, coupling: str | Mapping[str, str] | None = None, seed: int = 0,
+) -> ObservedPeople: ...  # fmt: skip
+@overload
+def population(
+    posterior: Posterior, *, kind: Literal["simulated"], draws: int | None = None, seed: int = 0
+) -> SimulatedPeople: ...
+@overload
+def population(posterior: Posterior, *, kind: Literal["enumerated"], draws: int | None = None) -> EnumeratedPeople: ...
+@overload
+def population(
+    posterior: Posterior, *, kind: Literal["reweighted"], draws: int | None = None, alike: Sequence[str] = (),
+    seed: int = 0,
+) -> ReweightedPeople: ...  # fmt: skip
 def population(
     posterior: Posterior,
     data: pd.DataFrame | None = None,
+    kind: Kind = "observed",
     *,
     rows: Any = None,
     draws: int | None = None,
     coupling: str | Mapping[str, str] | None = None,
+    alike: Sequence[str] = (),
     seed: int = 0,
-) -> "ObservedPeople":
+) -> People:
     """Return people who can be asked how they would respond to any intervention.
 
     It is what auditors use that choose interventions themselves; with one intervention, `counterfactuals` gives the
@@ -30,8 +52,27 @@ def population(
 
     Parameters
     ----------
-    posterior, data, rows, draws, coupling, seed
-        As in `counterfactuals`.
+    posterior
+        From `fit`.
+    data, rows, coupling
+        As in `counterfactuals`; of observed people only.
+    kind
+        ``"observed"``: people of the data, or of other data, as they are. ``"simulated"``: drawn from the program at
+        each draw of its parameters, in several worlds that share their noise. ``"enumerated"``: all that a finite
+        program can give, with their probabilities. ``"reweighted"``: those of the data with Dirichlet weights, under
+        each set of which the parameters are refitted.
+    draws
+        How many draws; default all that there are.
+    alike
+        Of reweighted people: the columns in which neighbours are to be alike first, then in all others. Discrete noise
+        is spread evenly over neighbours.
+    seed
+        Same seed, same people.
+
+    Returns
+    -------
+    ObservedPeople, SimulatedPeople, EnumeratedPeople or ReweightedPeople
+        By `kind`.
 
     Examples
     --------
@@ -41,60 +82,20 @@ def population(
     >>> people = population(posterior, draws=10)
     >>> next(people.under({"gender": ["male", "female"]}, np.array([7, 7])))["salary"].shape
     (10, 2)
+    >>> population(posterior, kind="simulated", draws=10).number_of_people
+    1024
     """
+    check_posterior(posterior)
+    if kind not in get_args(Kind):
+        raise DataError(f"kind is {kind!r}, but must be one of {', '.join(get_args(Kind))}.")
+    if kind != "observed" and (data is not None or rows is not None or coupling is not None):
+        raise DataError(f"data, rows and coupling are of observed people, but kind is {kind!r}: leave them out.")
+    draws, seed = check_draws(draws), check_seed(seed)
+    if kind == "simulated":
+        return SimulatedPeople(posterior, draws, seed)
+    if kind == "enumerated":
+        return EnumeratedPeople(posterior, draws)
+    if kind == "reweighted":
+        return ReweightedPeople.of(posterior, draws, alike, seed)
     people = select_people(posterior, data, rows)
-    return ObservedPeople(posterior, people, draws, posterior.scm.couplings(coupling), check_seed(seed))
-
-
-@dataclass(frozen=True, eq=False)
-class ObservedPeople:
-    """People of whom the values are known, and with them the noise, at every draw.
-
-    Attributes
-    ----------
-    persons : pandas.DataFrame
-        The people, with the columns of the program.
-    """
-
-    posterior: Posterior
-    persons: pd.DataFrame
-    draws: int | None
-    coupling: dict[str, str]
-    seed: int
-
-    @property
-    def numbers(self) -> np.ndarray:
-        """The draws of the posterior that are used."""
-        return self.posterior.draw_numbers(self.draws)
-
-    @cached_property
-    def _joint(self) -> bool:
-        """Whether latents were drawn together with the parameters, and are looked up by the labels of people."""
-        return "latents" in self.posterior.idata.groups()
-
-    def under(self, do: Mapping[str, Sequence[Any]], who: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
-        """Yield the variables of some people under an intervention, for one part of the draws after the other.
-
-        Parameters
-        ----------
-        do
-            The variables that are set, with a value for each of the people.
-        who
-            Positions among the people, repeated at will. A person has the same noise every time.
-
-        Yields
-        ------
-        dict
-            Variable → numbers (codes for levels), draws × people.
-        """
-        question = self._question(do, who)
-        return (question.worlds(numbers) for numbers in question.tasks())
-
-    def _question(self, do: Mapping[str, Sequence[Any]], who: np.ndarray) -> Abduction:
-        persons = self.persons.iloc[who] if self._joint else self.persons.iloc[who].reset_index(drop=True)
-        encode = self.posterior.scm.codec.encode
-        tensors = {name: encode(name, pd.Series(list(values))) for name, values in do.items()}
-        return Abduction(
-            self.posterior, persons, tensors, self.draws, self.coupling, None, self.seed, None, positions=who,
-            total=len(self.persons),
-        )  # fmt: skip
+    return ObservedPeople(posterior, people, draws, posterior.scm.couplings(coupling), seed)

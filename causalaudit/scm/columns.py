@@ -59,7 +59,11 @@ class Codec:
 
     def encode(self, name: str, column: "pd.Series[Any]") -> torch.Tensor:
         """Return a column, or an intervention on it, as a tensor."""
-        tensor = torch.from_numpy(self._numbers(name, column))
+        return self.tensor(name, self._numbers(name, column))
+
+    def tensor(self, name: str, numbers: np.ndarray) -> torch.Tensor:
+        """Return plain numbers of a variable (codes of levels and of one-hot vectors) as the program works on them."""
+        tensor = torch.from_numpy(np.array(numbers, dtype=float))
         law, dtype = self.laws[name], self.dtypes[name]
         fractional = tensor != tensor.round()
         if isinstance(law, OneHotCategorical):
@@ -67,6 +71,10 @@ class Codec:
         if not dtype.is_floating_point and bool(fractional.any()):
             raise DataError(f"{name!r} must hold whole numbers, but has {float(tensor[fractional][0])}.")
         return tensor if dtype.is_floating_point else tensor.to(dtype)
+
+    def number(self, name: str, value: Any) -> float:
+        """Return the number (or code) that stands for a value of a column."""
+        return float(self.numbers(name, self.encode(name, pd.Series([value])))[0])
 
     def _numbers(self, name: str, column: "pd.Series[Any]") -> np.ndarray:
         if name in self.levels:

@@ -15,9 +15,9 @@ def program(n):
     gap = pyro.sample("gap", dist.Normal(0.0, 1.0))
     with pyro.plate("individuals", n):
         sex = pyro.sample("sex", dist.Bernoulli(0.5))
-        skill = pyro.sample("skill", dist.Bernoulli(0.5))
-        job = pyro.sample("job", dist.Bernoulli(torch.sigmoid(gap * sex + skill - 0.5)))
-        pyro.sample("good", dist.Bernoulli(torch.sigmoid(1.5 * job + skill - 1.0)))
+        skill = pyro.sample("skill", dist.Binomial(2, torch.tensor(0.5)))
+        job = pyro.sample("job", dist.Bernoulli(torch.sigmoid(gap * sex + skill - 1.0)))
+        pyro.sample("good", dist.Bernoulli(torch.sigmoid(1.5 * job + skill - 1.5)))
 
 
 GRAPH = ca.diagram([("sex", "job"), ("skill", "job"), ("job", "good"), ("skill", "good")])
@@ -26,9 +26,9 @@ GRAPH = ca.diagram([("sex", "job"), ("skill", "job"), ("job", "good"), ("skill",
 def make_people():
     rng = np.random.default_rng(3)
     sex = rng.integers(2, size=PEOPLE)
-    skill = rng.integers(2, size=PEOPLE)
-    job = (rng.random(PEOPLE) < 1 / (1 + np.exp(-(skill - 0.5 - sex)))).astype(int)
-    good = (rng.random(PEOPLE) < 1 / (1 + np.exp(-(1.5 * job + skill - 1)))).astype(int)
+    skill = rng.binomial(2, 0.5, size=PEOPLE)
+    job = (rng.random(PEOPLE) < 1 / (1 + np.exp(-(skill - 1 - sex)))).astype(int)
+    good = (rng.random(PEOPLE) < 1 / (1 + np.exp(-(1.5 * job + skill - 1.5)))).astype(int)
     table = pd.DataFrame({"sex": np.array(["m", "f"])[sex], "skill": skill, "job": job, "good": good})
     return table.assign(
         race=np.array(["Asian", "Black", "White"])[rng.integers(3, size=PEOPLE)],
@@ -42,7 +42,8 @@ def fit_posterior(people):
 
 
 def rule(people):
-    return ((people.job == 1) & ((people.sex == "m") | (people.skill == 1))).astype(int)
+    """Ask more of women."""
+    return (people.skill >= 1 + (people.sex == "f")).astype(int)
 
 
 class Asked:
@@ -71,7 +72,7 @@ class Decompose(Asked):
     arguments = frozenset({"protected", "features", "decision", "prob", "draws", "seed"})
     bare = takes_probabilities = True
 
-    def __call__(self, decision=rule, protected=None, features=("sex", "skill", "job"), **more):
+    def __call__(self, decision=rule, protected=None, features=("sex", "skill"), **more):
         return ca.decompose_error_rates(
             self.posterior, decision, protected or {"sex": "f"}, outcome="good", features=features, population="exact",
             progress=False, **more,
@@ -82,7 +83,7 @@ class Estimate(Asked):
     arguments = frozenset({"data", "protected", "features", "decision", "alpha", "seed"})
     bare = takes_probabilities = True
 
-    def __call__(self, data=None, decision=rule, protected=None, features=("sex", "skill", "job"), **more):
+    def __call__(self, data=None, decision=rule, protected=None, features=("sex", "skill"), **more):
         data = self.people if data is None else data
         return ca.estimate_error_rates(
             data, GRAPH, decision, protected=protected or {"sex": "f"}, outcome="good", features=features, **more
@@ -118,7 +119,7 @@ class Fair(Asked):
     def __call__(self, data=None, protected=None, seed=0):
         data = self.people if data is None else data
         graph = ca.diagram([*GRAPH.edges, ("sex", "good")])
-        fair = ca.FairClassifier(graph, protected or {"sex": "f"}, "good", eps_direct=0.1, random_state=seed)
+        fair = ca.FairClassifier(graph, protected or {"sex": "f"}, "good", eps_direct=0.1, seed=seed)
         return fair.fit(data.drop(columns=["good", "rank", "hole", "race"]), data["good"])
 
 

@@ -48,7 +48,7 @@ class ConditionalDiagram:
         [['X', 'Z']]
         """
         features = list(features)
-        split_features(graph, features, protected, outcome)  # refuses what is not in the diagram
+        split_features(graph, features, protected, outcome=outcome)  # refuses what is not in the diagram
         observed = [node for node, latent in graph.nodes(data="latent") if not latent and node != outcome]
         directed: nx.DiGraph[str] = nx.DiGraph(graph.subgraph(observed))
         directed.add_edges_from((name, PREDICTION) for name in features)

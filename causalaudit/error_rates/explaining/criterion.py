@@ -13,7 +13,7 @@ from causalaudit.errors import DataError, nearest
 
 
 def find_explaining_set(
-    graph: "nx.DiGraph[Any]", features: Iterable[str], protected: str, outcome: str
+    graph: "nx.DiGraph[Any]", features: Iterable[str], protected: str, *, outcome: str
 ) -> frozenset[str] | None:
     """Find covariates from which the error rates of a classifier can be explained (Zhang and Bareinboim, Algorithm 1).
 
@@ -44,11 +44,11 @@ def find_explaining_set(
     --------
     >>> import causalaudit as ca
     >>> compas = ca.diagram([("X", "W"), ("X", "Y"), ("Z", "W"), ("Z", "Y"), ("W", "Y")], bidirected=[("X", "Z")])
-    >>> ca.find_explaining_set(compas, ["X", "Z"], "X", "Y")
+    >>> ca.find_explaining_set(compas, ["X", "Z"], "X", outcome="Y")
     frozenset({'Z'})
-    >>> ca.find_explaining_set(compas, ["X"], "X", "Y")
+    >>> ca.find_explaining_set(compas, ["X"], "X", outcome="Y")
     frozenset()
-    >>> ca.find_explaining_set(compas, ["X", "W", "Z"], "X", "Y") is None
+    >>> ca.find_explaining_set(compas, ["X", "W", "Z"], "X", outcome="Y") is None
     True
     """
     problem = _Problem.of(graph, features, protected, outcome)
@@ -65,7 +65,7 @@ def find_explaining_set(
 
 
 def is_explaining_set(
-    graph: "nx.DiGraph[Any]", features: Iterable[str], protected: str, outcome: str, covariates: Iterable[str]
+    graph: "nx.DiGraph[Any]", features: Iterable[str], protected: str, *, outcome: str, covariates: Iterable[str]
 ) -> bool:
     """Return whether a set of covariates satisfies the explanation criterion (Definitions 4 and 5).
 
@@ -74,8 +74,8 @@ def is_explaining_set(
     >>> import causalaudit as ca
     >>> from causalaudit.error_rates.explaining.criterion import is_explaining_set
     >>> parallel = ca.diagram([("Z", "X"), ("Z", "W"), ("Z", "Y"), ("X", "W"), ("X", "Y")])
-    >>> is_explaining_set(parallel, ["X", "W"], "X", "Y", {"Z"}), is_explaining_set(parallel, ["X", "W"], "X", "Y", ())
-    (True, False)
+    >>> [is_explaining_set(parallel, ["X", "W"], "X", outcome="Y", covariates=chosen) for chosen in ({"Z"}, ())]
+    [True, False]
     """
     problem, chosen = _Problem.of(graph, features, protected, outcome), frozenset(covariates)
     _check_nodes(graph, chosen, "covariate")
@@ -85,7 +85,7 @@ def is_explaining_set(
 
 
 def split_features(
-    graph: "nx.DiGraph[Any]", features: Iterable[str], protected: str, outcome: str
+    graph: "nx.DiGraph[Any]", features: Iterable[str], protected: str, *, outcome: str
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the features that descend from X or Y (X among them), and the others: the paper's Ŵ and Ẑ.
 
@@ -94,7 +94,7 @@ def split_features(
     >>> import causalaudit as ca
     >>> from causalaudit.error_rates.explaining.criterion import split_features
     >>> graph = ca.diagram([("X", "W"), ("Z", "W"), ("W", "Y")])
-    >>> affected, unaffected = split_features(graph, ["X", "W", "Z"], "X", "Y")
+    >>> affected, unaffected = split_features(graph, ["X", "W", "Z"], "X", outcome="Y")
     >>> sorted(affected), sorted(unaffected)
     (['W', 'X'], ['Z'])
     """
@@ -102,7 +102,7 @@ def split_features(
     return problem.features - problem.unaffected, problem.unaffected
 
 
-def open_path(graph: "nx.DiGraph[Any]", features: Iterable[str], protected: str, outcome: str) -> str | None:
+def open_path(graph: "nx.DiGraph[Any]", features: Iterable[str], protected: str, *, outcome: str) -> str | None:
     """Say in words which spurious path no covariates can block; None when there is an explaining set.
 
     Where covariates could block anything at all, the observed ancestors that Definition 4 allows do, all together: a
@@ -113,9 +113,9 @@ def open_path(graph: "nx.DiGraph[Any]", features: Iterable[str], protected: str,
     >>> import causalaudit as ca
     >>> from causalaudit.error_rates.explaining.criterion import open_path
     >>> graph = ca.diagram([("X", "W"), ("X", "Y"), ("W", "Y")], bidirected=[("X", "W")])
-    >>> open_path(graph, ["X", "W"], "X", "Y")
+    >>> open_path(graph, ["X", "W"], "X", outcome="Y")
     'Y <- W: nothing lies between Y and the feature W'
-    >>> open_path(ca.diagram([("X", "W"), ("X", "Y"), ("Y", "W")], [("X", "W")]), ["W"], "X", "Y")
+    >>> open_path(ca.diagram([("X", "W"), ("X", "Y"), ("Y", "W")], [("X", "W")]), ["W"], "X", outcome="Y")
     'X <-> W: an unobserved variable is behind both'
     """
     problem = _Problem.of(graph, features, protected, outcome)

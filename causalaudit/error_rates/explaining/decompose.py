@@ -1,25 +1,19 @@
 """Why error rates are unequal, from a posterior: direct, indirect and spurious contributions with their uncertainty."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
-from causalaudit.error_rates.explaining.bootstrap import bootstrap_rates
-from causalaudit.error_rates.explaining.classifier import rate_of
-from causalaudit.error_rates.explaining.exact import exact_rates
-from causalaudit.error_rates.explaining.frames import People
+from causalaudit.counterfactuals import check_posterior
+from causalaudit.counterfactuals import population as population_of
+from causalaudit.error_rates.explaining.enumerated_rates import enumerated_rates
 from causalaudit.error_rates.explaining.monte_carlo import noise_covariance, without_noise
-from causalaudit.error_rates.explaining.question import (
-    Question,
-    compared_levels,
-    fewest_people,
-    levels_in,
-    protected_column,
-)
+from causalaudit.error_rates.explaining.question import RateQuestion, read_question
 from causalaudit.error_rates.explaining.result import ErrorRateResult, summarise
-from causalaudit.error_rates.explaining.simulated import simulated_rates
+from causalaudit.error_rates.explaining.reweighted_rates import reweighted_rates
+from causalaudit.error_rates.explaining.simulated_rates import simulated_rates
 from causalaudit.error_rates.explaining.terms import (
     SHAPE,
     measure_rows,
@@ -28,17 +22,21 @@ from causalaudit.error_rates.explaining.terms import (
     term_rows,
     term_values,
 )
-from causalaudit.errors import DataError
-from causalaudit.inference import Posterior
+from causalaudit.errors import DataError, nearest
+from causalaudit.people import Protected, check_draws, check_seed, check_share
 from causalaudit.scm.columns import check_support
+
+if TYPE_CHECKING:
+    from causalaudit.inference import Posterior
 
 Population = Literal["simulate", "exact", "bootstrap"]
 
 
 def decompose_error_rates(
-    posterior: Posterior,
+    posterior: "Posterior",
     classifier: Any,
-    protected: str | Mapping[str, Any],
+    protected: Protected,
+    *,
     outcome: str,
     features: Sequence[str] | None = None,
     y: Any = 0,
@@ -69,7 +67,9 @@ def decompose_error_rates(
         A function of a table that returns labels, or probabilities of the label 1; or a fitted scikit-learn
         classifier.
     protected
-        A column of two levels, or ``{column: (level0, level1)}``.
+        ``{column: (level, reference)}``, the protected level (the contrast) first; ``{column: level}`` or a bare column
+        where there are two levels. Of a bare column the first level is the baseline, the second the contrast: in the
+        order that the SCM declares (`levels`), else sorted.
     outcome
         The column of the true outcome, a variable of the SCM, which the classifier must not read.
     features
@@ -79,7 +79,7 @@ def decompose_error_rates(
         The outcome and the label whose rate is explained: 0 and 1 for false positives, 1 and 0 for false negatives, 1
         and 1 for true positives.
     baseline, contrast
-        The levels x0 and x1; default the first and the second.
+        For a bare column, the reference level x0 and the protected level x1; needed where there are more than two.
     population
         ``"simulate"``: people drawn from the SCM at each draw of the parameters, about as many as the data have (1,024
         to 32,768); what their number adds to the variance is estimated and taken out. ``"exact"``: the same without
@@ -126,76 +126,81 @@ def decompose_error_rates(
     >>> people = scm.prior_predictive(200, draws=1).isel(draw=0).to_dataframe()[["Z", "X", "W", "Y", "D"]]
     >>> posterior = ca.fit(scm, people)
     >>> rule = lambda people: people.W + people.D + people.X >= 2
-    >>> result = ca.decompose_error_rates(posterior, rule, "X", "Y", population="exact", draws=1)
+    >>> result = ca.decompose_error_rates(posterior, rule, "X", outcome="Y", population="exact", draws=1)
     >>> result.summary()["mean"].round(3).to_dict()
     {'total': 0.535, 'direct': 0.207, 'indirect': 0.35, 'spurious': -0.022}
     """
-    people = _people(posterior, classifier, protected, outcome, features, y, yhat, baseline, contrast)
+    check_posterior(posterior)
+    scm = posterior.scm
+    question = read_question(
+        posterior.data, classifier, protected, outcome, features=_features(posterior, classifier, features, outcome),
+        y=y, yhat=yhat, baseline=baseline, contrast=contrast, levels=scm.levels,
+    )  # fmt: skip
+    _check_variables(posterior, question)
     if population not in get_args(Population):
         raise DataError(f"population is {population!r}, but must be one of {', '.join(get_args(Population))}.")
-    if not 0 < prob < 1:
-        raise DataError(f"prob is {prob!r}, but must be a probability between 0 and 1.")
-    halves = None
-    if population == "exact":
-        rates = exact_rates(people, draws)
-    elif population == "simulate":
-        raw, halves = simulated_rates(people, draws, seed, progress)
-        rates = without_noise(raw, noise_covariance(halves))
-    else:
-        _check_cells(people)
-        rates = bootstrap_rates(people, draws, seed, progress)
-    return _result(people, rates, halves, {"method": population, "prob": prob, "seed": seed})
+    prob, draws, seed = check_share("prob", prob), check_draws(draws), check_seed(seed)
+    rates, halves = _evidence(posterior, question, population, draws, seed, progress)
+    settings = {
+        **question.settings, "method": population, "prob": prob, "seed": seed, "draws": len(rates),
+        "program": scm.name, "coupling": scm.couplings(),
+    }  # fmt: skip
+    return _result(question, rates, halves, settings)
 
 
-def _people(
-    posterior: Posterior,
-    classifier: Any,
-    protected: str | Mapping[str, Any],
-    outcome: str,
-    features: Sequence[str] | None,
-    y: Any,
-    yhat: Any,
-    baseline: Any,
-    contrast: Any,
-) -> People:
-    """Return the question about the people of a posterior, checked."""
-    if not isinstance(posterior, Posterior):
-        raise DataError(f"posterior must come from causalaudit.fit, but is {type(posterior).__name__}.")
-    scm, data = posterior.scm, posterior.data
-    column = protected_column(protected, outcome, scm.columns, f"the SCM {scm.name!r}")
-    levels = compared_levels(protected, baseline, contrast, scm.levels.get(column) or levels_in(data, column))
-    modelled = [str(name) for name in data.columns if name in scm.columns]
-    rate = rate_of(classifier, yhat, features, modelled, outcome)
-    for name, values in ((column, levels), (outcome, [y])):
+def _features(
+    posterior: "Posterior", classifier: Any, features: Sequence[str] | None, outcome: str
+) -> Sequence[str] | None:
+    """Return what the classifier reads: by default all variables, not all columns of the data."""
+    if features is not None or len(getattr(classifier, "feature_names_in_", ())):
+        return features
+    return [str(name) for name in posterior.data.columns if name in posterior.scm.columns and name != outcome]
+
+
+def _check_variables(posterior: "Posterior", question: RateQuestion) -> None:
+    """Refuse columns that the program does not model, and values of X and Y that it cannot give."""
+    scm = posterior.scm
+    roles = {question.protected: "protected column", question.outcome: "outcome"}
+    for name in (*roles, *question.features):
+        if name not in scm.columns:
+            role = roles.get(name, "feature")
+            raise DataError(
+                f"The {role} {name!r} is not a variable of the SCM {scm.name!r}: {nearest(name, scm.columns)}"
+            )
+    for name, values in ((question.protected, list(question.levels)), (question.outcome, [question.y])):
         law = scm.structure.laws[name]
         if law.support is not None and not law.support.is_discrete and not scm.families[name] == "Delta":
             raise DataError(f"{name!r} is continuous ({scm.families[name]}), but must have distinct values.")
         check_support(name, scm.codec.encode(name, pd.Series(values)), law)
-    return People(Question(column, levels, outcome, y, rate), posterior)
 
 
-def _check_cells(people: People) -> None:
-    question, data = people.question, people.posterior.data
-    fewest_people(question, data[question.protected], data[question.outcome])
+def _evidence(
+    posterior: "Posterior", question: RateQuestion, population: Population, draws: int | None, seed: int, progress: bool
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the nested rates by draw and, of simulated people, those of their two halves."""
+    if population == "exact":
+        return enumerated_rates(question, population_of(posterior, kind="enumerated", draws=draws)), None
+    if population == "simulate":
+        simulated = population_of(posterior, kind="simulated", draws=draws, seed=seed)
+        raw, halves = simulated_rates(question, simulated, progress)
+        return without_noise(raw, noise_covariance(halves)), halves
+    question.refuse_few(posterior.data)
+    alike = [question.protected, question.outcome]
+    people = population_of(posterior, kind="reweighted", draws=draws, alike=alike, seed=seed)
+    return reweighted_rates(question, people, progress), None
 
 
-def _result(people: People, rates: np.ndarray, halves: np.ndarray | None, settings: dict[str, Any]) -> ErrorRateResult:
-    prob, levels = settings["prob"], people.question.levels
-    terms = term_values(rates)
-    monte_carlo = None if halves is None else _monte_carlo(term_values(halves))
+def _result(
+    question: RateQuestion, rates: np.ndarray, halves: np.ndarray | None, settings: dict[str, Any]
+) -> ErrorRateResult:
+    prob, levels = settings["prob"], question.levels
     return ErrorRateResult(
-        table=term_rows().join(summarise(terms, prob)),
-        settings={
-            **people.question.settings,
-            **settings,
-            "draws": len(rates),
-            "program": people.scm.name,
-            "coupling": people.scm.couplings(),
-        },
+        table=term_rows().join(summarise(term_values(rates), prob)),
+        settings=settings,
         measures=measure_rows(levels).join(summarise(measure_values(rates), prob)),
         rates=rate_rows(levels).join(summarise(rates.reshape(len(rates), int(np.prod(SHAPE))), prob)),
         draws=rates,
-        monte_carlo=monte_carlo,
+        monte_carlo=None if halves is None else _monte_carlo(term_values(halves)),
     )
 
 

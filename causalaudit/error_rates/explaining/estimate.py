@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.adjustment import Form, check_declared, check_overlap, weight_summary
-from causalaudit.error_rates.explaining.classifier import rate_of
 from causalaudit.error_rates.explaining.criterion import find_explaining_set, open_path
 from causalaudit.error_rates.explaining.crossed_rates import CrossedRates, estimator_of
-from causalaudit.error_rates.explaining.question import Question, fewest_people
+from causalaudit.error_rates.explaining.question import RateQuestion, read_question
 from causalaudit.error_rates.explaining.result import ErrorRateEstimate
 from causalaudit.error_rates.explaining.sample import Sample
 from causalaudit.error_rates.explaining.terms import (
@@ -24,9 +23,8 @@ from causalaudit.error_rates.explaining.terms import (
     term_values,
 )
 from causalaudit.error_rates.explaining.uncertainty import EstimatedRates, resample
-from causalaudit.error_rates.groups import read_groups
 from causalaudit.errors import CausalAuditWarning, DataError, check_count
-from causalaudit.people import Protected, check_features, check_seed, check_share, check_table, pick_column
+from causalaudit.people import Protected, check_features, check_seed, check_share, check_table
 
 Method = Literal["ipw", "plugin"]
 Interval = Literal["wald", "bootstrap"]
@@ -141,9 +139,14 @@ def estimate_error_rates(
     _check_options(method, interval, propensity, trim)
     alpha, seed = check_share("alpha", alpha), check_seed(seed)
     check_count("resamples", resamples)
-    question = _question(data, classifier, protected, outcome, features, y, yhat, baseline, contrast)
+    check_table(data)
+    question = read_question(
+        data, classifier, protected, outcome, features=check_features(data, features), y=y, yhat=yhat,
+        baseline=baseline, contrast=contrast,
+    )  # fmt: skip
+    question.refuse_few(data)
     declared = check_declared(data, discrete)
-    covariates = find_explaining_set(graph, question.rate.features, question.protected, outcome)
+    covariates = find_explaining_set(graph, question.rate.features, question.protected, outcome=outcome)
     sample = Sample.of(question, data, sorted(covariates or ()), declared)
     settings = {
         **question.settings,
@@ -180,22 +183,8 @@ def _check_options(method: str, interval: str, propensity: str, trim: float) -> 
         raise DataError(f"trim is {trim!r}, but must be a propensity of at least 0 and below 0.5.")
 
 
-def _question(
-    data: pd.DataFrame, classifier: Any, protected: Protected, outcome: str, features: Sequence[str],
-    y: Any, yhat: Any, baseline: Any, contrast: Any,
-) -> Question:  # fmt: skip
-    """Return the question about the people of a table, checked."""
-    check_table(data)
-    groups = read_groups(data, protected, outcome, baseline, contrast)
-    pick_column(data, outcome, "outcome")
-    rate = rate_of(classifier, yhat, check_features(data, features), list(data.columns), outcome)
-    question = Question(groups.column, (groups.reference, groups.level), outcome, y, rate)
-    fewest_people(question, data[groups.column], data[outcome])
-    return question
-
-
-def _warn_of_open_path(graph: "nx.DiGraph[Any]", question: Question) -> None:
-    path = open_path(graph, question.rate.features, question.protected, question.outcome)
+def _warn_of_open_path(graph: "nx.DiGraph[Any]", question: RateQuestion) -> None:
+    path = open_path(graph, question.rate.features, question.protected, outcome=question.outcome)
     warnings.warn(
         f"No covariates explain a classifier of {', '.join(question.rate.features)} in this diagram: a path stays "
         f"open, {path}. Indirect and spurious terms are not identified; the total and the direct terms relative to "

@@ -46,7 +46,7 @@ def plot_contributions(
     >>> scm = ca.models.standard_prediction.scm_b()
     >>> people = scm.prior_predictive(200, draws=1).isel(draw=0).to_dataframe()[["Z", "X", "W", "Y", "D"]]
     >>> rule = lambda people: people.W + people.D + people.X >= 2
-    >>> result = ca.decompose_error_rates(ca.fit(scm, people), rule, "X", "Y", population="exact", draws=1)
+    >>> result = ca.decompose_error_rates(ca.fit(scm, people), rule, "X", outcome="Y", population="exact", draws=1)
     >>> ca.plots.plot_contributions({"rule": result}).get_xticklabels()[0].get_text()
     'rule'
     """
@@ -106,7 +106,7 @@ def _legend(ax: Axes) -> None:
 
 
 def plot_conditional_diagram(
-    graph: "nx.DiGraph[str]", features: Iterable[str], protected: str, outcome: str, ax: Axes | None = None
+    graph: "nx.DiGraph[str]", features: Iterable[str], protected: str, *, outcome: str, ax: "Axes | None" = None
 ) -> Axes:
     """Draw the diagram given the true outcome, with the prediction Ŷ and the active paths that lead to it.
 
@@ -119,7 +119,7 @@ def plot_conditional_diagram(
     --------
     >>> import causalaudit as ca
     >>> compas = ca.diagram([("X", "W"), ("X", "Y"), ("Z", "W"), ("Z", "Y"), ("W", "Y")], bidirected=[("X", "Z")])
-    >>> ax = ca.plots.plot_conditional_diagram(compas, ["X", "W", "Z"], "X", "Y")
+    >>> ax = ca.plots.plot_conditional_diagram(compas, ["X", "W", "Z"], "X", outcome="Y")
     """
     ax = own_axes(ax)
     given = ConditionalDiagram.of(graph, features, protected, outcome)

@@ -1,19 +1,23 @@
 """The answers to why error rates are unequal: from a posterior, or from data and a diagram."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.axes import Axes
 
 from causalaudit.error_rates.explaining.plots import plot_contributions
 from causalaudit.error_rates.explaining.terms import TERMS, term_values
 from causalaudit.errors import DataError
 from causalaudit.intervals import hdi
-from causalaudit.results import AuditResult
+from causalaudit.results import AuditResult, IntervalKind, headline_of, interval_table, verdict_table
+from causalaudit.storage import storable
+
+if TYPE_CHECKING:
+    import arviz as az
+    from matplotlib.axes import Axes
 
 _QUESTION = ("protected", "baseline", "contrast", "outcome", "y", "yhat")
 # Below this a difference of rates is rounding, not a sign.
@@ -79,16 +83,47 @@ class _Answer(AuditResult):
         return table.assign(difference=other.table["mean"] - self.table["mean"])
 
     @property
+    @abstractmethod
+    def _interval(self) -> IntervalKind:
+        """What the intervals of all tables are."""
+
+    @property
+    def intervals(self) -> pd.DataFrame:
+        """What the intervals are: `kind, level, type, scope, about, known`."""
+        return interval_table([self._interval])
+
+    @property
     def ends(self) -> tuple["pd.Series[Any]", "pd.Series[Any]"]:
         """The ends of the intervals of the table."""
-        kind = next(kind for kind in ("hdi", "wald", "bootstrap") if f"{kind}_low" in self.table)
+        kind = self._interval.kind
         return self.table[f"{kind}_low"], self.table[f"{kind}_high"]
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def _directed(self, values: Any, reverse: Any) -> np.ndarray:
+        """Return numbers of the first decomposition for both directions of each term, one after the other."""
+        first = (self.table["decomposition"] == 1).to_numpy()
+        return np.stack([np.asarray(column, dtype=float)[first] for column in (values, reverse)], axis=1).ravel()
+
+    def _verdicts(self, probability: Any, structural: Any, sampling: Any) -> pd.DataFrame:
+        kind, (low, high), mean = self._interval, self.ends, self.table["mean"]
+        one, other = self.settings["contrast"], self.settings["baseline"]
+        units = [f"{term}: {a} above {b}" for term in TERMS for a, b in ((one, other), (other, one))]
+        return verdict_table(
+            units,
+            self._directed(low, -high) > _ROUNDING,
+            rule=f"its {kind.level:.0%} {kind.type} interval ({kind.kind}) lies on the side of the group that is named "
+            "first: the term, as this group minus the other, is above 0",
+            probability=probability,
+            value=self._directed(mean, -mean),
+            structural=self._directed(structural, structural),
+            sampling=self._directed(sampling, sampling),
+        )
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the direct, indirect and spurious contributions with their intervals (first decomposition)."""
         return plot_contributions(self, ax=ax)
 
 
+@storable
 @dataclass(frozen=True, repr=False, eq=False)
 class ErrorRateResult(_Answer):
     """Why error rates are unequal, from a posterior.
@@ -97,7 +132,8 @@ class ErrorRateResult(_Answer):
     ----------
     table : pandas.DataFrame
         `decomposition` (1 to 4, in the order of Theorem 7; the first is Theorem 2), `term` (`total, direct, indirect,
-        spurious`, which are additive: the last three sum to the first), `mean, sd, hdi_low, hdi_high, prob_positive`.
+        spurious`, which are additive: the last three sum to the first), `mean, sd, credible_low, credible_high,
+        prob_positive`.
     measures, rates : pandas.DataFrame
         The raw transition measures with their direction (`total, direct, indirect, spurious, ett, nde, nie`), and the
         nested rates, with the same columns of numbers.
@@ -110,17 +146,37 @@ class ErrorRateResult(_Answer):
 
     draws: np.ndarray
     monte_carlo: pd.DataFrame | None = None
+    KIND: ClassVar[str] = "error rates"
+
+    @property
+    def _interval(self) -> IntervalKind:
+        known = "the program, the coupling of its noise, and the classifier"
+        drawn = self.settings["method"] == "bootstrap"
+        about = "the population that the people are a sample of" if drawn else "the population of the program"
+        return IntervalKind("credible", self.settings["prob"], "credible", "one unit", about, known)
 
     @property
     def verdicts(self) -> pd.DataFrame:
-        """A path is flagged if it raises the rate of the contrast level: its interval lies above zero."""
-        table = self.summary().loc[list(TERMS[1:])]
-        flagged = (table["hdi_low"] > _ROUNDING).to_numpy()
-        probability = table["prob_positive"].to_numpy()
-        return pd.DataFrame({"unit": table.index.tolist(), "flagged": flagged, "probability": probability})
+        """Both directions of each term of the first decomposition, each flagged by its interval.
 
-    def to_inference_data(self) -> az.InferenceData:
+        `structural` is the variance over draws; `sampling` the Monte-Carlo variance within draws, 0 where people are
+        enumerated. In the weighted people of the data the two cannot be told apart: all is in the first.
+        """
+        values = term_values(self.draws)
+        probability = self._directed((values > _ROUNDING).mean(axis=0), (values < -_ROUNDING).mean(axis=0))
+        within = {"exact": np.zeros(len(self.table)), "bootstrap": np.full(len(self.table), np.nan)}
+        sampling = within[self.settings["method"]] if self.monte_carlo is None else self.monte_carlo["error"] ** 2
+        return self._verdicts(probability, self.table["sd"] ** 2, sampling)
+
+    @property
+    def headline(self) -> "pd.Series[float]":
+        """The total at each draw: the error rate of the contrast level minus that of the baseline."""
+        return headline_of(term_values(self.draws)[:, 0], "total")
+
+    def to_inference_data(self) -> "az.InferenceData":
         """Return the nested rates and the additive terms at every draw."""
+        import arviz as az
+
         s = self.settings
         levels = [str(s["baseline"]), str(s["contrast"])]
         terms = term_values(self.draws).reshape(1, len(self.draws), -1, len(TERMS))
@@ -140,6 +196,7 @@ class ErrorRateResult(_Answer):
         return az.InferenceData(posterior=xr.Dataset(variables, coords))
 
 
+@storable
 @dataclass(frozen=True, repr=False, eq=False)
 class ErrorRateEstimate(_Answer):
     """Why error rates are unequal, from data and a diagram.
@@ -148,8 +205,8 @@ class ErrorRateEstimate(_Answer):
     ----------
     table : pandas.DataFrame
         `decomposition`, `term` (additive, as in `ErrorRateResult`), `mean` (the estimate), `sd` (its standard error),
-        `ci_low, ci_high`, and `identified`: where that is False the diagram does not identify the term, and the
-        numbers are NaN.
+        `wald_low, wald_high` or `bootstrap_low, bootstrap_high`, and `identified`: where that is False the diagram does
+        not identify the term, and the numbers are NaN.
     measures, rates : pandas.DataFrame
         The raw transition measures with their direction, and the nested rates, with the same columns of numbers.
     explaining_set : frozenset or None
@@ -167,16 +224,35 @@ class ErrorRateEstimate(_Answer):
     weights: pd.DataFrame | None
     trimmed: int = 0
     draws: np.ndarray | None = None
+    KIND: ClassVar[str] = "error rate estimate"
+
+    @property
+    def _interval(self) -> IntervalKind:
+        known = "the diagram and the classifier" + (", and who was left out" if self.trimmed else "")
+        about = "the population that the people are a sample of"
+        return IntervalKind(
+            self.settings["interval"], 1 - self.settings["alpha"], "confidence", "one unit", about, known
+        )
 
     @property
     def verdicts(self) -> pd.DataFrame:
-        """A path is flagged if it raises the rate of the contrast level: its interval lies above zero."""
-        table = self.summary().loc[list(TERMS[1:])]
-        flagged = (table[f"{self.settings['interval']}_low"] > _ROUNDING).to_numpy()
-        return pd.DataFrame({"unit": table.index.tolist(), "flagged": flagged, "probability": np.nan})
+        """Both directions of each term of the first decomposition, each flagged by its interval.
 
-    def to_inference_data(self) -> az.InferenceData:
+        A term that the diagram does not identify is never flagged. `sampling` is the squared standard error; there are
+        no draws of a posterior, so that `probability` and `structural` are NaN.
+        """
+        return self._verdicts(np.nan, np.full(len(self.table), np.nan), self.table["sd"] ** 2)
+
+    @property
+    def headline(self) -> "pd.Series[float]":
+        """The total: the estimate or, with bootstrap intervals, at each set of weights."""
+        values = self.table["mean"][0] if self.draws is None else term_values(self.draws)[:, 0]
+        return headline_of(values, "total")
+
+    def to_inference_data(self) -> "az.InferenceData":
         """Return the estimates as constant data and, with bootstrap intervals, the nested rates at every draw."""
+        import arviz as az
+
         shape, dims, low = (4, len(TERMS)), ("decomposition", "term"), f"{self.settings['interval']}_low"
         constants = xr.Dataset(
             {
@@ -202,8 +278,8 @@ def summarise(values: np.ndarray, prob: float) -> pd.DataFrame:
         {
             "mean": values.mean(axis=0),
             "sd": values.std(axis=0, ddof=min(1, len(values) - 1)),
-            "hdi_low": low,
-            "hdi_high": high,
+            "credible_low": low,
+            "credible_high": high,
             "prob_positive": (values > _ROUNDING).mean(axis=0),
         }
     )

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.adjustment import Covariates
-from causalaudit.error_rates.explaining.question import Question
+from causalaudit.error_rates.explaining.question import RateQuestion
 from causalaudit.error_rates.groups import read_as
 
 
@@ -25,14 +25,14 @@ class Sample:
         The explaining set of each person.
     """
 
-    question: Question
+    question: RateQuestion
     x: np.ndarray
     theta: np.ndarray
     covariates: Covariates
 
     @classmethod
     def of(
-        cls, question: Question, data: pd.DataFrame, covariates: Collection[str], declared: Collection[str] = ()
+        cls, question: RateQuestion, data: pd.DataFrame, covariates: Collection[str], declared: Collection[str] = ()
     ) -> "Sample":
         """Ask the classifier about everybody, once as the baseline and once as the contrast level.
 

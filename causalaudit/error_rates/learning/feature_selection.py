@@ -92,7 +92,7 @@ def select_explainable_features(
         return float(np.mean(cross_val_score(model, chosen, truth, scoring=scoring, cv=folds, error_score="raise")))
 
     def explainable(features: frozenset[str]) -> bool:
-        return find_explaining_set(observed, features, column, outcome) is not None
+        return find_explaining_set(observed, features, column, outcome=outcome) is not None
 
     best = _floating_search(list(candidates), score, explainable, progress)
     return [name for name in candidates if name in best]

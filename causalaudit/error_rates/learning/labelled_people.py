@@ -85,14 +85,14 @@ class LabelledPeople:
 
     def explaining_set(self, graph: "nx.DiGraph[Any]") -> frozenset[str] | None:
         """Return covariates among the columns that satisfy the explanation criterion."""
-        return find_explaining_set(self._observed(graph), self.features, self.protected, self.outcome)
+        return find_explaining_set(self._observed(graph), self.features, self.protected, outcome=self.outcome)
 
     def _observed(self, graph: "nx.DiGraph[Any]") -> "nx.DiGraph[Any]":
         return observed_graph(graph, self.with_outcome)
 
     def unexplainable(self, graph: "nx.DiGraph[Any]") -> DataError:
         """Return the error that names the open path."""
-        path = open_path(self._observed(graph), self.features, self.protected, self.outcome)
+        path = open_path(self._observed(graph), self.features, self.protected, outcome=self.outcome)
         return DataError(
             f"Indirect and spurious error rates of a classifier that reads {', '.join(self.features)} are not "
             f"explainable from data and this diagram, because a spurious path stays open: {path}. Choose features by "

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.counterfactuals import population as population_of
 from causalaudit.error_rates.explaining.classifier import Rate
-from causalaudit.error_rates.explaining.exact import exact_rates
-from causalaudit.error_rates.explaining.frames import People
-from causalaudit.error_rates.explaining.question import Question
+from causalaudit.error_rates.explaining.enumerated_rates import enumerated_rates
+from causalaudit.error_rates.explaining.question import RateQuestion
 from causalaudit.error_rates.learning.labelled_people import LabelledPeople
 from causalaudit.error_rates.learning.linear_terms import GIVEN, MADE_BY, READ, LinearTerms
 from causalaudit.errors import DataError, nearest
@@ -23,7 +23,7 @@ def posterior_terms(
 ) -> LinearTerms:
     """Return the terms by a posterior, as means over its draws; its program must hold X and Y."""
     scm = posterior.scm
-    for role, name in (("protected attribute", people.protected), ("outcome", people.outcome)):
+    for role, name in (("protected column", people.protected), ("outcome", people.outcome)):
         if name not in scm.columns:
             raise DataError(f"The {role} {name!r} is not in the SCM {scm.name!r}: {nearest(name, scm.columns)}")
     if population == "exact":
@@ -34,6 +34,7 @@ def posterior_terms(
 def _enumerated(people: LabelledPeople, posterior: "Posterior", draws: int | None) -> LinearTerms:
     """Return exact coefficients: rates are linear in the rule, so each is the rate of the rule for one cell alone."""
     seen: list[pd.DataFrame] = []
+    states = population_of(posterior, kind="enumerated", draws=draws)
 
     def look(rows: pd.DataFrame) -> np.ndarray:
         seen.append(rows)
@@ -41,8 +42,8 @@ def _enumerated(people: LabelledPeople, posterior: "Posterior", draws: int | Non
 
     def rates(rule: Callable[[pd.DataFrame], Any]) -> np.ndarray:
         rate = Rate(rule, 1, people.outcome, tuple(people.features))
-        question = Question(people.protected, people.levels, people.outcome, people.y, rate)
-        return exact_rates(People(question, posterior), draws).mean(axis=0)[READ, MADE_BY, GIVEN]
+        question = RateQuestion(people.protected, people.levels, people.outcome, people.y, rate)
+        return enumerated_rates(question, states).mean(axis=0)[READ, MADE_BY, GIVEN]
 
     rates(look)
     cells = pd.concat(seen).drop_duplicates(ignore_index=True)

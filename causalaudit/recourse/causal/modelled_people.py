@@ -20,7 +20,7 @@ from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support
 
 if TYPE_CHECKING:
-    from causalaudit.counterfactuals.population import ObservedPeople
+    from causalaudit.counterfactuals import ObservedPeople
     from causalaudit.inference import Posterior
 
 Column = tuple[Any, np.ndarray]  # values as an array of the column's dtype, and codes among them

@@ -65,11 +65,19 @@ CASES = {
 def decompose(posterior, rule, population, seed=0):
     features = ["X", "W", "Z", *(["D"] if rule is GENERIC_RULE else [])]
     return ca.decompose_error_rates(
-        posterior, rule, "X", "Y", features, population=population, prob=PROB, seed=seed, progress=False
+        posterior,
+        rule,
+        "X",
+        outcome="Y",
+        features=features,
+        population=population,
+        prob=PROB,
+        seed=seed,
+        progress=False,
     )
 
 
-def covered(tables, truth, ends=("hdi_low", "hdi_high")):
+def covered(tables, truth, ends=("credible_low", "credible_high")):
     low, high = (np.stack([table[end].to_numpy() for table in tables]) for end in ends)
     slack = 1e-12  # a term that is zero for every classifier is zero up to rounding
     return ((low - slack <= truth) & (truth <= high + slack)).mean(axis=0)

@@ -11,7 +11,7 @@ from finite_programs import cells_of, classifier, draw_tables, measure, table_pr
 import causalaudit as ca
 from causalaudit.error_rates.explaining.classifier import Rate
 from causalaudit.error_rates.explaining.crossed_rates import estimator_of
-from causalaudit.error_rates.explaining.question import Question
+from causalaudit.error_rates.explaining.question import RateQuestion
 from causalaudit.error_rates.explaining.sample import Sample
 from causalaudit.errors import CausalAuditWarning
 
@@ -80,7 +80,7 @@ FIGURE_1 = Population({"Z": (), "X": ("Z",), "W": ("Z", "X"), "Y": ("Z", "X", "W
 def exact(population, y=0, seed=SEED):
     posterior = ca.fit(population.scm(seed), population.people(seed), draws=1, chains=1)
     return ca.decompose_error_rates(
-        posterior, population.rule(seed), "X", "Y", population.features, y=y, population="exact"
+        posterior, population.rule(seed), "X", outcome="Y", features=population.features, y=y, population="exact"
     )
 
 
@@ -145,7 +145,7 @@ def test_estimates_converge_with_a_continuous_covariate(method):
     drawn = scm.prior_predictive(40_000, draws=1, seed=3).isel(draw=0)
     people = pd.DataFrame({name: drawn[name].to_numpy() for name in scm.columns})
     posterior = ca.fit(scm, people.iloc[:500], draws=50, chains=1)
-    truth = ca.decompose_error_rates(posterior, rule, "X", "Y", ["X", "W"], progress=False)
+    truth = ca.decompose_error_rates(posterior, rule, "X", outcome="Y", features=["X", "W"], progress=False)
     found = ca.estimate_error_rates(
         people, scm.graph, rule, protected="X", outcome="Y", features=["X", "W"], method=method
     )
@@ -251,7 +251,7 @@ def test_the_direct_term_of_the_baseline_needs_no_explaining_set(y, interval):
 
 def sample_of(people, features, covariates):
     rate = Rate(classifier(np.linspace(0.1, 0.9, 8), features), 1, "Y", features)
-    return Sample.of(Question("X", (0, 1), "Y", 0, rate), people, list(covariates))
+    return Sample.of(RateQuestion("X", (0, 1), "Y", 0, rate), people, list(covariates))
 
 
 @pytest.mark.parametrize("kind", ["saturated", "weights", "responses"])

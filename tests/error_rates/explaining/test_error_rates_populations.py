@@ -26,11 +26,11 @@ from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 import causalaudit as ca
+from causalaudit.counterfactuals import population as population_of
 from causalaudit.error_rates.explaining.classifier import rate_of
 from causalaudit.error_rates.explaining.conditional import ConditionalDiagram
-from causalaudit.error_rates.explaining.frames import People
-from causalaudit.error_rates.explaining.question import Question
-from causalaudit.error_rates.explaining.simulated import simulated_rates
+from causalaudit.error_rates.explaining.question import RateQuestion
+from causalaudit.error_rates.explaining.simulated_rates import simulated_rates
 from causalaudit.error_rates.explaining.terms import term_values
 from causalaudit.errors import CausalAuditWarning
 from causalaudit.inference.reweighting import refit
@@ -51,20 +51,20 @@ def xor(n=1000, draws=200, seed=0):
 
 
 def question(posterior):
-    rate = rate_of(classifier(GENERIC), 1, FEATURES, posterior.scm.columns, "Y")
-    return Question("X", (0, 1), "Y", 0, rate)
+    rate = rate_of(classifier(GENERIC), 1, FEATURES, posterior.data, "Y")
+    return RateQuestion("X", (0, 1), "Y", 0, rate)
 
 
 def decompose(posterior, population="simulate", theta=GENERIC, **options):
     options = {"features": FEATURES, "progress": False, **options}
-    return ca.decompose_error_rates(posterior, classifier(theta), "X", "Y", population=population, **options)
+    return ca.decompose_error_rates(posterior, classifier(theta), "X", outcome="Y", population=population, **options)
 
 
 @pytest.mark.parametrize("posterior", [tables(), xor()], ids=["tables", "xor"])
 def test_simulated_people_agree_with_enumeration_draw_by_draw(posterior):
     exact, simulated = decompose(posterior, "exact"), decompose(posterior)
     error = simulated.monte_carlo["error"].to_numpy()
-    raw, _ = simulated_rates(People(question(posterior), posterior), None, 0, progress=False)
+    raw, _ = simulated_rates(question(posterior), population_of(posterior, kind="simulated"), progress=False)
     gap = term_values(raw) - term_values(exact.draws)
     assert np.allclose(np.sqrt((gap**2).mean(axis=0)), error, rtol=0.25)  # the error is what it is said to be
     assert (simulated.monte_carlo["share"] < 0.1).all()
@@ -84,7 +84,7 @@ def test_the_published_simulation(reference_folder):
     drawn = scm.prior_predictive(n=4000, draws=1, seed=0).isel(draw=0).to_dataframe()[list(scm.columns)]
     posterior = ca.fit(scm, drawn, draws=200, chains=1)
     result = ca.decompose_error_rates(
-        posterior, lambda people: 2 * people.X + 4 * people.W + 4 * people.Z > 0, "X", "Y", y=1, progress=False
+        posterior, lambda people: 2 * people.X + 4 * people.W + 4 * people.Z > 0, "X", outcome="Y", y=1, progress=False
     )
     found = result.summary()
     own = result.monte_carlo.set_index(["decomposition", "term"])["error"].loc[1] / np.sqrt(200)
@@ -112,10 +112,10 @@ def test_a_linear_mediator_has_closed_forms():
     rule = lambda people: people.W + 0.5 * people.X > 1  # noqa: E731
     truth = {(d, i): norm.sf(1 - 0.5 * d - 1.5 * i) for d in (0, 1) for i in (0, 1)}
     parts = [truth[1, 1] - truth[0, 0], truth[1, 0] - truth[0, 0], truth[1, 1] - truth[1, 0], 0.0]
-    simulated = ca.decompose_error_rates(posterior, rule, "X", "Y", progress=False)
+    simulated = ca.decompose_error_rates(posterior, rule, "X", outcome="Y", progress=False)
     error = simulated.monte_carlo["error"].to_numpy()[:4] / np.sqrt(100)
     assert (np.abs(simulated.summary()["mean"].to_numpy() - parts) < 4 * error + 1e-12).all()
-    weighted = ca.decompose_error_rates(posterior, rule, "X", "Y", population="bootstrap", progress=False)
+    weighted = ca.decompose_error_rates(posterior, rule, "X", outcome="Y", population="bootstrap", progress=False)
     found = weighted.summary()
     assert (np.abs(found["mean"].to_numpy() - parts) < 4 * found["sd"]).all()
     assert found["sd"].between(0.005, 0.05).all()
@@ -174,7 +174,9 @@ def test_a_latent_cause_is_abducted_under_the_weights():
     posterior = ca.fit(scm, people, draws=60, chains=1)
     rule = classifier((0.1, 0.6, 0.3, 0.9), ("X", "W"))
     results = {
-        kind: ca.decompose_error_rates(posterior, rule, "X", "Y", ["X", "W"], population=kind, progress=False).table
+        kind: ca.decompose_error_rates(
+            posterior, rule, "X", outcome="Y", features=["X", "W"], population=kind, progress=False
+        ).table
         for kind in ("exact", "simulate", "bootstrap")
     }
     assert np.allclose(results["exact"]["mean"], results["simulate"]["mean"], atol=2e-3)
@@ -187,8 +189,8 @@ def test_a_latent_cause_is_abducted_under_the_weights():
 
 @pytest.mark.parametrize(("population", "workers"), [("simulate", 2), ("bootstrap", 1)])
 def test_the_same_seed_gives_the_same_bits_for_any_chunks_and_workers(population, workers, monkeypatch):
-    import causalaudit.error_rates.explaining.bootstrap as weighted
-    import causalaudit.error_rates.explaining.simulated as simulated
+    from causalaudit.counterfactuals import reweighted as weighted
+    from causalaudit.counterfactuals import simulated
 
     posterior = tables(n=300, draws=30)
     torch.manual_seed(3)
@@ -217,10 +219,10 @@ def test_a_fitted_classifier_is_shown_the_columns_it_knows():
     posterior = tables(draws=20)
     names = ["W", "X"]
     fitted = LogisticRegression().fit(posterior.data[names], posterior.data["Y"])
-    result = ca.decompose_error_rates(posterior, fitted, "X", "Y", population="exact")
+    result = ca.decompose_error_rates(posterior, fitted, "X", outcome="Y", population="exact")
     assert result.settings["features"] == names
     by_hand = ca.decompose_error_rates(
-        posterior, lambda people: fitted.predict(people[names]), "X", "Y", names, population="exact"
+        posterior, lambda people: fitted.predict(people[names]), "X", outcome="Y", features=names, population="exact"
     )
     assert np.array_equal(result.draws, by_hand.draws)
 
@@ -229,7 +231,7 @@ def test_labels_and_their_probabilities_are_the_same_for_a_deterministic_rule():
     posterior = tables(draws=20)
     for answer in (bool, int, float):
         rule = lambda people, answer=answer: (people["W"] + people["X"] > 1).to_numpy().astype(answer)  # noqa: E731
-        result = ca.decompose_error_rates(posterior, rule, "X", "Y", population="exact", yhat=1)
+        result = ca.decompose_error_rates(posterior, rule, "X", outcome="Y", population="exact", yhat=1)
         assert result.summary().loc["total", "mean"] == pytest.approx(
             decompose_rule(posterior).summary().loc["total", "mean"]
         )
@@ -237,7 +239,7 @@ def test_labels_and_their_probabilities_are_the_same_for_a_deterministic_rule():
 
 def decompose_rule(posterior):
     words = lambda people: np.where(people["W"] + people["X"] > 1, "high", "low")  # noqa: E731
-    return ca.decompose_error_rates(posterior, words, "X", "Y", population="exact", yhat="high")
+    return ca.decompose_error_rates(posterior, words, "X", outcome="Y", population="exact", yhat="high")
 
 
 # Results
@@ -248,11 +250,9 @@ def test_results_summarise_their_draws():
     values = term_values(result.draws)
     assert np.allclose(result.table["mean"], values.mean(axis=0))
     assert np.allclose(result.table["prob_positive"], (values > 0).mean(axis=0))
-    inside = (values >= result.table["hdi_low"].to_numpy()) & (values <= result.table["hdi_high"].to_numpy())
+    inside = (values >= result.table["credible_low"].to_numpy()) & (values <= result.table["credible_high"].to_numpy())
     assert (inside.mean(axis=0) >= 0.8).all()
     assert list(result.summary().index) == ["total", "direct", "indirect", "spurious"]
-    assert list(result.verdicts.columns) == ["unit", "flagged", "probability"]
-    assert list(result.verdicts["unit"]) == ["direct", "indirect", "spurious"]
     assert "P(1 | Y = 0) of X = 1 minus 0, by exact" in repr(result)
     group = result.to_inference_data()["posterior"]
     assert group["rate"].sel(read="1", made_by="0", given="everybody").shape == (1, 200)
@@ -263,7 +263,7 @@ def test_results_summarise_their_draws():
 def test_two_answers_beside_one_another():
     posterior = tables(draws=50)
     rule, features = classifier((0.1, 0.5, 0.4, 0.9), ("X", "Z")), ["X", "Z"]
-    scm = ca.decompose_error_rates(posterior, rule, "X", "Y", features, population="exact")
+    scm = ca.decompose_error_rates(posterior, rule, "X", outcome="Y", features=features, population="exact")
     data = ca.estimate_error_rates(
         posterior.data, posterior.scm.graph, rule, protected="X", outcome="Y", features=features
     )
@@ -277,7 +277,6 @@ def test_two_answers_beside_one_another():
     assert list(scm.beside(scm).columns[2:5]) == ["mean_exact_1", "low_exact_1", "high_exact_1"]
     assert list(data.beside(scm).columns[2:4]) == ["mean_ipw", "low_ipw"]
     assert "by ipw" in repr(data)
-    assert list(data.verdicts["unit"]) == ["direct", "indirect", "spurious"]
     assert "mean" in data.to_inference_data()["constant_data"]
 
 
@@ -339,6 +338,6 @@ def test_a_latent_cause_joins_a_variable_to_the_causes_of_the_outcome():
 
 
 def test_the_diagram_is_drawn_with_its_paths():
-    ax = ca.plots.plot_conditional_diagram(COMPAS, ["X", "W", "Z"], "X", "Y")
+    ax = ca.plots.plot_conditional_diagram(COMPAS, ["X", "W", "Z"], "X", outcome="Y")
     assert {text.get_text() for text in ax.texts} >= {"X", "W", "Z", "Ŷ"}
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["direct", "indirect", "spurious"]

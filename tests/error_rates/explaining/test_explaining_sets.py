@@ -62,8 +62,8 @@ def test_reference(reference_folder):
     for case in cases:
         graph = ca.diagram(case["directed"], case["bidirected"])
         graph.add_nodes_from(case["nodes"])
-        found = ca.find_explaining_set(graph, case["features"], "X", "Y")
-        affected, unaffected = split_features(graph, case["features"], "X", "Y")
+        found = ca.find_explaining_set(graph, case["features"], "X", outcome="Y")
+        affected, unaffected = split_features(graph, case["features"], "X", outcome="Y")
         assert (sorted(affected), sorted(unaffected)) == (sorted(case["What"]), sorted(case["Zhat"]))
         assert (found is not None) == case["explainable"], case["name"]
         assert found is None or sorted(found) in [sorted(each) for each in case["all_valid_sets"]]
@@ -71,7 +71,7 @@ def test_reference(reference_folder):
         for size in range(len(others) + 1):
             for chosen in itertools.combinations(others, size):
                 valid = sorted(chosen) in [sorted(each) for each in case["all_valid_sets"]]
-                assert is_explaining_set(graph, case["features"], "X", "Y", chosen) == valid
+                assert is_explaining_set(graph, case["features"], "X", outcome="Y", covariates=chosen) == valid
 
 
 def test_brute_force():
@@ -79,16 +79,16 @@ def test_brute_force():
     for seed in range(500):
         graph, features = random_diagram(seed)
         valid = valid_sets(graph, features)
-        found = ca.find_explaining_set(graph, features, "X", "Y")
+        found = ca.find_explaining_set(graph, features, "X", outcome="Y")
         answers.append(found)
         assert (found is None) == (not valid)
-        assert (open_path(graph, features, "X", "Y") is None) == bool(valid)
+        assert (open_path(graph, features, "X", outcome="Y") is None) == bool(valid)
         if found is not None:
             assert found in valid
             assert not any(smaller < found for smaller in valid), "a smaller set would do"
         for size in range(4):
             for chosen in itertools.combinations("ABC", size):
-                assert is_explaining_set(graph, features, "X", "Y", chosen) == (set(chosen) in valid)
+                assert is_explaining_set(graph, features, "X", outcome="Y", covariates=chosen) == (set(chosen) in valid)
     # The test means something only if all kinds of answers occur.
     assert sum(answer is None for answer in answers) > 100
     assert sum(answer == frozenset() for answer in answers) > 50
@@ -97,17 +97,17 @@ def test_brute_force():
 
 def test_latent_variables_of_a_program_are_no_covariates():
     graph = ca.diagram([("L", "X"), ("L", "W"), ("X", "W"), ("X", "Y")])
-    assert ca.find_explaining_set(graph, ["X", "W"], "X", "Y") == {"L"}
+    assert ca.find_explaining_set(graph, ["X", "W"], "X", outcome="Y") == {"L"}
     graph.nodes["L"]["latent"] = True
-    assert ca.find_explaining_set(graph, ["X", "W"], "X", "Y") is None
-    assert open_path(graph, ["X", "W"], "X", "Y") == "X <- L -> W: an unobserved variable is behind both"
+    assert ca.find_explaining_set(graph, ["X", "W"], "X", outcome="Y") is None
+    assert open_path(graph, ["X", "W"], "X", outcome="Y") == "X <- L -> W: an unobserved variable is behind both"
 
 
 def test_the_empty_set_is_an_answer():
-    found = ca.find_explaining_set(COMPAS, ["X"], "X", "Y")
+    found = ca.find_explaining_set(COMPAS, ["X"], "X", outcome="Y")
     assert found is not None
     assert found == frozenset()
-    assert ca.find_explaining_set(COMPAS, [], "X", "Y") == frozenset()
+    assert ca.find_explaining_set(COMPAS, [], "X", outcome="Y") == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_the_empty_set_is_an_answer():
 )
 def test_the_open_path_is_named(directed, bidirected, features, words):
     graph = ca.diagram(directed, bidirected)
-    assert ca.find_explaining_set(graph, features, "X", "Y") is None
-    assert open_path(graph, features, "X", "Y") == words
+    assert ca.find_explaining_set(graph, features, "X", outcome="Y") is None
+    assert open_path(graph, features, "X", outcome="Y") == words
 
 
 def test_two_hundred_nodes():
@@ -148,12 +148,12 @@ def test_two_hundred_nodes():
     graph.add_nodes_from(names, latent=False)
     for protected, outcome, features in (("V100", "V199", range(110, 130)), ("V10", "V190", range(150, 180))):
         names = [f"V{number}" for number in features]
-        found = ca.find_explaining_set(graph, names, protected, outcome)
-        affected, _ = split_features(graph, names, protected, outcome)
+        found = ca.find_explaining_set(graph, names, protected, outcome=outcome)
+        affected, _ = split_features(graph, names, protected, outcome=outcome)
         assert len(affected) > 3, "a case with nothing to separate would show nothing"
         assert (found is None) == (outcome == "V190")
-        assert (open_path(graph, names, protected, outcome) is None) == (found is not None)
-        assert found is None or is_explaining_set(graph, names, protected, outcome, found)
+        assert (open_path(graph, names, protected, outcome=outcome) is None) == (found is not None)
+        assert found is None or is_explaining_set(graph, names, protected, outcome=outcome, covariates=found)
 
 
 @pytest.mark.parametrize(
@@ -170,14 +170,14 @@ def test_two_hundred_nodes():
 )
 def test_bad_input(features, protected, outcome, words):
     with pytest.raises(DataError, match=words):
-        ca.find_explaining_set(COMPAS, features, protected, outcome)
+        ca.find_explaining_set(COMPAS, features, protected, outcome=outcome)
 
 
 def test_a_graph_with_a_cycle():
     with pytest.raises(DataError, match="without cycles"):
-        ca.find_explaining_set(nx.DiGraph([("X", "Y"), ("Y", "X")]), ["X"], "X", "Y")
+        ca.find_explaining_set(nx.DiGraph([("X", "Y"), ("Y", "X")]), ["X"], "X", outcome="Y")
 
 
 def test_bad_covariates():
     with pytest.raises(DataError, match="covariate 'Q' is not in the diagram"):
-        is_explaining_set(COMPAS, ["X"], "X", "Y", ["Q"])
+        is_explaining_set(COMPAS, ["X"], "X", outcome="Y", covariates=["Q"])

@@ -40,7 +40,7 @@ def select(people, graph, candidates, **options):
 
 
 def explainable(features):
-    return ca.find_explaining_set(GRAPH, features, "X", "Y") is not None
+    return ca.find_explaining_set(GRAPH, features, "X", outcome="Y") is not None
 
 
 @pytest.mark.parametrize("scoring", ["neg_log_loss", "accuracy"])

@@ -216,7 +216,7 @@ def test_features_are_selected_by_algorithm_2(scm_b):
     graph = ca.models.standard_prediction.scm_b().graph
     fair = ca.FairClassifier(graph, "X", "Y", **TWO_CENTS, features="explainable").fit(people[FEATURES], people["Y"])
     assert fair.features_
-    assert ca.find_explaining_set(graph, fair.features_, "X", "Y") is not None
+    assert ca.find_explaining_set(graph, fair.features_, "X", outcome="Y") is not None
     assert not {"W", "D"} & set(fair.features_)
 
 

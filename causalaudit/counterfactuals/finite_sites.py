@@ -15,7 +15,7 @@ from pyro.poutine.messenger import Messenger
 from pyro.poutine.util import site_is_subsample
 from torch.distributions import TransformedDistribution
 
-from causalaudit.error_rates.explaining.coupling import gumbel_joint, monotone_joint
+from causalaudit.counterfactuals.shared_noise import gumbel_joint, monotone_joint
 from causalaudit.errors import DataError
 from causalaudit.scm import SCM
 from causalaudit.scm.execution import numerics, over_draws
@@ -109,7 +109,7 @@ def _tabulate_site(scm: SCM, name: str, sites: Mapping[str, Site], theta: Tensor
         raise too_many(f"the parents of {name!r} have {states:,} joint states")
     axes = np.indices(sizes).reshape(len(sizes), states)
     given = {
-        parent: as_tensor(scm, parent, sites[parent].values[axis]) for parent, axis in zip(parents, axes, strict=True)
+        parent: scm.codec.tensor(parent, sites[parent].values[axis]) for parent, axis in zip(parents, axes, strict=True)
     }
 
     def one_draw(parameters: Tensors, _: Tensors) -> Tensors:
@@ -131,15 +131,6 @@ def _tabulate_site(scm: SCM, name: str, sites: Mapping[str, Site], theta: Tensor
         base[np.arange(states), np.searchsorted(values, numbers)] = position
     ends = np.concatenate([np.zeros((draws, states, 1)), np.cumsum(probabilities, axis=1).swapaxes(1, 2)], axis=-1)
     return Site(values, parents, ends.reshape(draws, *sizes, -1), base.reshape(*sizes, -1), coupling)
-
-
-def as_tensor(scm: SCM, name: str, numbers: np.ndarray) -> torch.Tensor:
-    """Return plain numbers of a variable (codes of a one-hot vector) as the program works on them."""
-    tensor = torch.from_numpy(np.array(numbers, dtype=float))
-    law = scm.structure.laws[name]
-    if isinstance(law, torch.distributions.OneHotCategorical):
-        return (torch.arange(law.event_shape[-1]) == tensor.unsqueeze(-1)).to(torch.float64)
-    return tensor.to(scm.structure.dtypes[name])
 
 
 def too_many(what: str) -> DataError:

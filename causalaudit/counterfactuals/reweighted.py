@@ -1,0 +1,100 @@
+"""The people of the data with random weights, at each draw of which the parameters are refitted to them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from causalaudit.counterfactuals.abduction import Abduction
+from causalaudit.counterfactuals.tabled import Tabled
+from causalaudit.inference import Posterior
+from causalaudit.inference.reweighting import refit
+from causalaudit.progress import pieces
+from causalaudit.randomness import dirichlet_weights
+from causalaudit.scm.handlers import Tensors
+
+# Numbers (draws x people) that one pass holds for each variable: 4 MiB, a few dozen of which are alive at once.
+_BUDGET = 2**19
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
+
+
+@dataclass(frozen=True, eq=False)
+class ReweightedPeople(Tabled):
+    """The people of the data with Dirichlet weights, and parameters that go with these, at each draw.
+
+    Weights that do not know of the parameters would be incoherent once abduction depends on them, and equal weights
+    would cover nothing.
+
+    Attributes
+    ----------
+    persons : pandas.DataFrame
+        The people, those who are alike beside one another, so that they share noise evenly.
+    weights : numpy.ndarray
+        Draws × people, with mean one.
+    """
+
+    persons: pd.DataFrame
+    weights: np.ndarray
+    seed: int
+
+    @classmethod
+    def of(cls, posterior: Posterior, draws: int | None, alike: Sequence[str], seed: int) -> "ReweightedPeople":
+        """Draw the weights, and refit the parameters under each set of them."""
+        data, scm = posterior.data, posterior.scm
+        weights = dirichlet_weights(seed, "weights", range(len(posterior.draw_numbers(draws))), len(data))
+        numbers = {name: scm.codec.numbers(name, value) for name, value in scm.encode(data).items()}
+        names = [*alike, *(name for name in scm.columns if name not in alike)]
+        place = np.lexsort([numbers[name] for name in reversed(names)])
+        return cls(refit(posterior, weights, seed), data.iloc[place], weights[:, place], seed)
+
+    def tasks(self) -> list[np.ndarray]:
+        """Cut the draws into passes."""
+        draws, people = self.weights.shape
+        return [np.arange(part.start, part.stop) for part in pieces(draws, people, _BUDGET)]
+
+    @cached_property
+    def factual(self) -> dict[str, np.ndarray]:
+        """The people as they are: variable → numbers (codes for levels)."""
+        encoded = self.scm.encode(self.persons)
+        return {name: self.scm.codec.numbers(name, value) for name, value in encoded.items()}
+
+    def under(self, do: Mapping[str, Any], who: np.ndarray, numbers: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the variables of some people under an intervention, at some draws.
+
+        Parameters
+        ----------
+        do
+            Variable → the value that everybody has.
+        who
+            A mask of the people.
+        numbers
+            The draws.
+
+        Returns
+        -------
+        dict
+            Variable → numbers (codes for levels), draws × people.
+        """
+        tensors, coupling = self._set(do, int(who.sum())), self.scm.couplings()
+        return _EvenAbduction(
+            self.posterior, self.persons[who], tensors, None, coupling, None, self.seed, None
+        ).worlds(numbers)  # fmt: skip
+
+
+class _EvenAbduction(Abduction):
+    """An abduction whose uniforms fill the unit interval evenly over people, from a random start for each draw."""
+
+    def _uniforms(self, names: Collection[str], numbers: np.ndarray) -> Tensors:
+        even = {}
+        for place, (name, drawn) in enumerate(super()._uniforms(names, numbers).items()):
+            axis = 2 if drawn.ndim == 3 and drawn.shape[1] != len(self.people) else 1
+            shape = [1] * drawn.ndim
+            shape[axis] = drawn.shape[axis]
+            step = float(np.sqrt(_PRIMES[place % len(_PRIMES)])) % 1
+            walk = (torch.arange(drawn.shape[axis], dtype=torch.float64) * step).reshape(shape)
+            even[name] = ((drawn.narrow(axis, 0, 1) + walk) % 1).clamp(min=2.0**-54, max=1 - 2.0**-53)
+        return even

@@ -1,0 +1,176 @@
+"""People simulated at each draw of the parameters, in several worlds that share their noise.
+
+The noise is spread evenly: a Sobol net with a random digital shift for each draw. It is the same in all worlds.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import networkx as nx
+import numpy as np
+import torch
+from scipy.stats import qmc
+
+from causalaudit.counterfactuals.tabled import Tabled
+from causalaudit.progress import pieces
+from causalaudit.randomness import generator
+from causalaudit.scm.execution import numerics, over_draws
+from causalaudit.scm.handlers import Intervene, Mechanisms, Record, Simulate, Tensors, run
+from causalaudit.scm.score import log_probability
+
+_FEWEST, _MOST = 2**10, 2**15  # people at each draw: a power of two near the number in the data
+_BITS = 32
+# Numbers (draws x people) that one pass holds for each variable: 4 MiB, a few dozen of which are alive at once.
+_BUDGET = 2**19
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """What is asked about a world: what is set in it, and of which values the probability is wanted there.
+
+    Attributes
+    ----------
+    do
+        Variable → the value that everybody has.
+    chance_of
+        Variable → a value; it may be one that is set, and its probability is then that of its own law there.
+    """
+
+    do: Mapping[str, Any]
+    chance_of: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedWorld:
+    """Simulated people in a world, by draw (rows) and person: the first half of the people, then the second.
+
+    Attributes
+    ----------
+    values
+        Variable → numbers (codes for levels).
+    chance
+        The joint probability of the values that were asked about, given the other variables.
+    """
+
+    values: dict[str, np.ndarray]
+    chance: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedPeople(Tabled):
+    """People drawn from the program at each draw of its parameters, as many in each, in two independent halves."""
+
+    draws: int | None
+    seed: int
+    HALVES: ClassVar[int] = 2
+    """Independent shifts of the noise at each draw; the difference of the halves is the Monte-Carlo error."""
+
+    @cached_property
+    def number_of_people(self) -> int:
+        """How many people are simulated at each draw."""
+        near = 2 ** round(np.log2(len(self.posterior.data)))
+        return int(np.clip(near, _FEWEST, _MOST))
+
+    def tasks(self) -> list[np.ndarray]:
+        """Cut the draws into passes, by their numbers in the posterior."""
+        numbers = self.posterior.draw_numbers(self.draws)
+        return [numbers[part] for part in pieces(len(numbers), self.number_of_people, _BUDGET)]
+
+    def worlds(self, numbers: np.ndarray, asked: Sequence[World], names: Sequence[str]) -> list[SimulatedWorld]:
+        """Return some variables of the people in several worlds, at some draws.
+
+        Parameters
+        ----------
+        numbers
+            The draws.
+        asked
+            The worlds. What none of their interventions can reach is computed once.
+        names
+            The variables that are returned.
+        """
+        chosen = self.posterior.parameters()
+        unaffected = self._unaffected(asked)
+
+        def one_draw(theta: Tensors, uniforms: Tensors) -> Tensors:
+            result: Tensors = {}
+            unchanged: Tensors = {}
+            for place, world in enumerate(asked):
+                do = self._set(world.do, self.number_of_people)
+                record = self._run(theta, {**unchanged, **do}, uniforms)
+                unchanged = {name: record.values[name] for name in unaffected}
+                result |= {f"{place} {name}": record.values[name] for name in names}
+                if world.chance_of:
+                    result[f"{place} chance"] = self._chance(record, world).expand(self.number_of_people)
+            return result
+
+        with numerics(), torch.no_grad():
+            theta = {name: torch.from_numpy(np.array(value[numbers], dtype=float)) for name, value in chosen.items()}
+            found = over_draws(one_draw, theta, self._uniforms(numbers), len(numbers), check=numbers[0] == 0)
+        everybody = torch.ones(len(numbers), self.number_of_people, dtype=torch.float64)
+        return [
+            SimulatedWorld(
+                {name: self.scm.codec.numbers(name, found[f"{place} {name}"]) for name in names},
+                found.get(f"{place} chance", everybody).numpy(),
+            )
+            for place in range(len(asked))
+        ]
+
+    def _chance(self, record: Record, world: World) -> torch.Tensor:
+        values = self._set(world.chance_of, self.number_of_people)
+        chance = torch.zeros(())
+        for name, value in values.items():
+            chance = chance + log_probability(record.laws[name], value)
+        return chance.exp()
+
+    def _unaffected(self, asked: Sequence[World]) -> list[str]:
+        """Return the variables that follow from nothing that is set in any world: the same in all."""
+        graph: nx.DiGraph[Any] = self.scm.graph
+        named = {name for world in asked for name in world.do}
+        changed = named.union(*(nx.descendants(graph, name) for name in named))
+        return [name for name in self.scm.variables if name not in changed]
+
+    def _run(self, theta: Tensors, do: Tensors, uniforms: Tensors) -> Record:
+        record = Record()
+        simulate = Simulate(self._mechanisms, uniforms)
+        run(self.scm.program, self.number_of_people, record, simulate, Intervene({**theta, **do}))
+        return record
+
+    # The noise
+
+    @cached_property
+    def _mechanisms(self) -> Mechanisms:
+        return self.scm.mechanisms()
+
+    @cached_property
+    def _widths(self) -> dict[str, int | None]:
+        laws = self.scm.structure.laws
+        return {name: noise.width(laws[name]) for name, noise in self._mechanisms.noises.items()}
+
+    @cached_property
+    def _net(self) -> np.ndarray:
+        """A Sobol net, as whole numbers: people × dimensions of the noise."""
+        dimensions = sum(width or 1 for width in self._widths.values())
+        size = round(np.log2(self.number_of_people // self.HALVES))
+        points = qmc.Sobol(dimensions, scramble=False, bits=_BITS).random_base2(size)
+        return (points * 2.0**_BITS).astype(np.uint32)
+
+    def _uniforms(self, numbers: np.ndarray) -> Tensors:
+        """Return the noise of each site as uniforms, by draw and person."""
+        shifts = np.stack([self._shift(int(draw)) for draw in numbers])
+
+        def spread(dimension: int) -> torch.Tensor:
+            shifted = self._net[:, dimension] ^ shifts[..., dimension, None]
+            return torch.from_numpy((shifted.reshape(len(numbers), self.number_of_people) + 0.5) / 2.0**_BITS)
+
+        uniforms, start = {}, 0
+        for name, width in self._widths.items():
+            columns = [spread(start + place) for place in range(width or 1)]
+            uniforms[name] = columns[0] if width is None else torch.stack(columns, -1)
+            start += len(columns)
+        return uniforms
+
+    def _shift(self, draw: int) -> np.ndarray:
+        size = (self.HALVES, self._net.shape[1])
+        return generator(self.seed, "people", draw).integers(2**_BITS, size=size, dtype=np.uint32)
