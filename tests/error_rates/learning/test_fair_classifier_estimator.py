@@ -2,12 +2,19 @@
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import causalaudit as ca
 from causalaudit.error_rates.learning import labelled_people
 from causalaudit.errors import DataError
 
+OLD = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9)
+# Faults of the checks themselves, in versions before the one that the reasons below were read off.
+FAULTS = {
+    "check_positive_only_tag_during_fit": "subtracts a mean from whole numbers in place",
+    "check_sample_weight_equivalence_on_dense_data": "names classes by the first label, which differs once shuffled",
+}
 GRAPH = ca.diagram([(f"x{place}", "Y") for place in range(100)])
 
 
@@ -56,6 +63,7 @@ def checks(estimator, reasons):
         # One check catches the error, and asks for a message about classes instead.
         expected = AssertionError if name == "check_classifiers_one_label_sample_weights" else DataError
         marks = [pytest.mark.xfail(reason=reasons[name], raises=expected, strict=True)] if name in reasons else []
+        marks += [pytest.mark.skip(reason=FAULTS[name])] if OLD and name in FAULTS else []
         yield pytest.param(one, check, marks=marks, id=name + options)
 
 
@@ -71,6 +79,7 @@ def test_unbounded(estimator, check):
     check(estimator)
 
 
+@pytest.mark.skipif(OLD, reason="labels in the data of older checks differ, and so does which groups are empty")
 @pytest.mark.parametrize(("estimator", "check"), list(checks(Halved(GRAPH, "x0", "Y", eps_total=0.1), REASONS)))
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.usefixtures("_tiny")
