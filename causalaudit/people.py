@@ -264,7 +264,7 @@ class Groups:
         The level they are compared with: the baseline, x0; None for everyone else, if there are several levels.
     """
 
-    column: str
+    column: Any
     level: Any
     reference: Any
 
@@ -280,8 +280,8 @@ class Groups:
 
     @property
     def setting(self) -> dict[str, Any]:
-        """`protected` as it could have been asked for, in plain values."""
-        return {self.column: self.level if self.reference is None else (self.level, self.reference)}
+        """`protected` as it could have been asked for, in JSON: a pair is a list."""
+        return {self.column: self.level if self.reference is None else [self.level, self.reference]}
 
     @property
     def words(self) -> str:
@@ -332,7 +332,7 @@ def read_protected(
         )
     if not isinstance(protected, str) and (not isinstance(protected, Mapping) or len(protected) != 1):
         raise DataError(f"protected is {protected!r}, but must be {forms}{' or a column of two levels' * bare}.")
-    column = protected if isinstance(protected, str) else next(iter(protected))
+    column: Any = protected if isinstance(protected, str) else next(iter(protected))
     values = pick_column(data, column, "protected column")
     found = levels_of(values) if levels is None else [level for level in levels if bool((values == level).any())]
     if isinstance(protected, str):
@@ -358,7 +358,7 @@ def read_protected(
             f"protected={{{column!r}: ({level!r}, {others[0]!r})}}."
         )
     other = reference[0] if reference else others[0] if len(others) == 1 else None
-    return Groups(str(column), _plain(level), _plain(other))
+    return Groups(column, _plain(level), _plain(other))
 
 
 def _shown_levels(data: pd.DataFrame, column: str) -> str:

@@ -15,7 +15,7 @@ from causalaudit.bias_scan.evidence.search import FoundSubgroup, SubgroupSearch
 from causalaudit.bias_scan.evidence.stability import inclusion
 from causalaudit.bias_scan.question.features import Bins, plain_bins
 from causalaudit.bias_scan.question.numbers import check_numbers
-from causalaudit.bias_scan.question.scan_question import plain_protected, read_question
+from causalaudit.bias_scan.question.scan_question import read_question
 from causalaudit.bias_scan.question.splitting import split_people
 from causalaudit.bias_scan.result.result import BiasScanResult
 from causalaudit.counterfactuals import CounterfactualDraws
@@ -172,7 +172,7 @@ def scan_bias(
     return BiasScanResult(
         table=_table(found, measured, numbers),
         settings={
-            "protected": plain_protected(question.groups),
+            "protected": question.groups.setting,
             "left_out": question.left_out,
             "outcome": outcome,
             "prediction": prediction,

@@ -23,6 +23,7 @@ def fit(
     scm: SCM,
     data: pd.DataFrame,
     method: str = "auto",
+    *,
     draws: int = 1000,
     chains: int = 4,
     seed: int = 0,

@@ -94,9 +94,8 @@ class SituationQuestion:
     @property
     def setting(self) -> dict[str, Any]:
         """The question in plain values."""
-        levels = self.groups.setting[self.groups.column]
         return {
-            "protected": {self.groups.column: list(levels) if isinstance(levels, tuple) else levels},
+            "protected": self.groups.setting,
             "features": [str(name) for name in self.features],
             "k": list(self.sizes),
             "alpha": float(self.alpha),

@@ -198,5 +198,5 @@ def test_prepare_names_what_is_missing_or_strange():
 def test_a_table_that_was_not_prepared_is_refused(data_folder):
     with pytest.raises(DataError, match=r"'race' has the values .*levels are \['Caucasian', 'African-American'\]"):
         compas.figure_1().encode(ca.datasets.load_compas(data_folder))
-    with pytest.raises(DataError, match="missing values"):
+    with pytest.raises(DataError, match="is missing for"):
         adult.census().encode(adult.prepare(ca.datasets.load_adult(data_folder)).assign(occupation=None))

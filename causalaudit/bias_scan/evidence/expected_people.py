@@ -93,6 +93,4 @@ def draw_expectations(question: ScanQuestion, strata: Strata, draws: int, seed: 
     place = np.searchsorted(strata.kept, strata.stratum_of[strata.record_of[others]])
     rows = standardise(strata.outcome_design, place, strata.condition is not None)
     probabilities = question.criterion.gaussian
-    return draw_regression(
-        rows, place, question.event[others], probabilities=probabilities, draws=draws, seed=seed, progress=progress
-    )
+    return draw_regression(rows, place, question.event[others], probabilities=probabilities, draws=draws, seed=seed)

@@ -20,7 +20,6 @@ from causalaudit.bias_scan.power.semisynthetic import (
     draw_fair_data,
     inject,
 )
-from causalaudit.bias_scan.question.scan_question import plain_protected
 from causalaudit.bias_scan.scan import scan_bias
 from causalaudit.errors import CausalAuditWarning, DataError, check_count, nearest
 from causalaudit.people import check_seed, check_share, read_protected
@@ -213,7 +212,7 @@ def evaluate_power(
     table = pd.concat(list(rows), ignore_index=True)
     settings = {
         "datasets": int(datasets),
-        "protected": None if protected is None else plain_protected(read_protected(covariates, protected)),
+        "protected": None if protected is None else read_protected(covariates, protected).setting,
         "alpha": float(alpha),
         "seed": int(seed),
         "detectors": list(chosen),

@@ -166,12 +166,6 @@ def read_question(
     return question
 
 
-def plain_protected(groups: Groups) -> dict[str, Any]:
-    """Return `protected` in plain values, for the settings of a result."""
-    levels = groups.setting[groups.column]
-    return {groups.column: list(levels) if isinstance(levels, tuple) else levels}
-
-
 def _all_others(people: pd.DataFrame, taken: Mapping[str, str]) -> list[str]:
     others = [name for name in people.columns if name not in taken]
     if not others:

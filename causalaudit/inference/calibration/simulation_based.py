@@ -30,6 +30,7 @@ def calibrate(
     scm: SCM,
     n: int,
     data_sets: int = 200,
+    *,
     draws: int = 99,
     method: str = "auto",
     seed: int = 0,
