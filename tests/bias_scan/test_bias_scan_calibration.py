@@ -18,7 +18,7 @@ PROTECTED = {"group": "b"}
 NAMED = {"x1": ["a"]}
 EFFECTS = {"nothing": 0.0, "a bias": 0.7}
 FAIR_SETS = 200
-DATA_SETS = 120
+DATA_SETS = 240
 
 
 def bounds(number, chance):
@@ -80,7 +80,7 @@ def coverage(effect, split, sizes=(2, 3), penalty=0.2):
             warnings.simplefilter("ignore")
             result = ca.scan_bias(
                 people, PROTECTED, "y", recommendation="flagged", features=features, penalty=penalty,
-                posterior_draws=200, split=split, seed=number, progress=False,
+                posterior_draws=1000, split=split, seed=number, progress=False,
             )  # fmt: skip
         if result.subgroup is not None:
             found.append(covers(result.table.iloc[0], truth.of(result.subgroup)))

@@ -50,6 +50,7 @@ def test_the_table_holds_every_model():
     assert builders == {*MODELS, *NEVER_FITTED}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("registered")
 @pytest.mark.filterwarnings("ignore::causalaudit.errors.CausalAuditWarning")  # such chains are judged harshly
 def test_every_model_comes_back_in_another_process(tmp_path):
