@@ -153,9 +153,9 @@ class AuditResult(ABC):
         """Return the answer in a few rows."""
 
     @property
+    @abstractmethod
     def intervals(self) -> pd.DataFrame:
         """What the intervals are, a row for each kind: `kind, level, type, scope, about, known`."""
-        raise NotImplementedError
 
     @property
     @abstractmethod
@@ -163,9 +163,9 @@ class AuditResult(ABC):
         """A row for each unit: `unit, flagged, probability, value, structural, sampling, rule`."""
 
     @property
+    @abstractmethod
     def headline(self) -> "pd.Series[float]":
         """The audit's one number, by draw; its name says what it is."""
-        raise NotImplementedError
 
     @abstractmethod
     def plot(self, ax: "Axes | None" = None) -> "Axes":
