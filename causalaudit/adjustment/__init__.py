@@ -1,7 +1,8 @@
 """Propensities and outcome models, for every auditor that adjusts for covariates.
 
 All models take sets of weights of the people and predict for everybody, those with weight zero included: bootstraps are
-many sets of weights, and people can be predicted by others only.
+many sets of weights, and people can be predicted by others only. Flexible models of any kind that scikit-learn has are
+cross-fitted (`crossfit`), and enter doubly robust estimates (`doubly_robust`).
 """
 
 from causalaudit.adjustment.bayesian import RegressionDraws, draw_regression
@@ -12,6 +13,9 @@ from causalaudit.adjustment.covariates import (
     standardise,
     standardising_penalty,
 )
+from causalaudit.adjustment.crossfit import Crossfitted, crossfit, fold_of
+from causalaudit.adjustment.doubly_robust import DoublyRobust, doubly_robust, fit_chance
+from causalaudit.adjustment.flexible import flexible_models
 from causalaudit.adjustment.logistic import (
     coefficient_influence,
     fit_logistic,
@@ -39,6 +43,8 @@ __all__ = [
     "SMALLEST",
     "Cells",
     "Covariates",
+    "Crossfitted",
+    "DoublyRobust",
     "Form",
     "LogisticPropensity",
     "NoOverlapError",
@@ -49,10 +55,15 @@ __all__ = [
     "check_declared",
     "check_overlap",
     "coefficient_influence",
+    "crossfit",
+    "doubly_robust",
     "draw_regression",
+    "fit_chance",
     "fit_estimator",
     "fit_logistic",
     "fit_propensity",
+    "flexible_models",
+    "fold_of",
     "log_odds",
     "odds",
     "one_sided",

@@ -5,8 +5,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
 
 from causalaudit.adjustment.logistic import predict_logistic, regress
 
@@ -55,12 +56,13 @@ class OutcomeRegression:
 def fit_estimator(
     model: Any, rows: np.ndarray, event: np.ndarray, weight: np.ndarray | None, at: np.ndarray
 ) -> np.ndarray:
-    """Fit a classifier of scikit-learn to events, which may be probabilities, and return its probabilities.
+    """Fit a model of scikit-learn to events, which may be probabilities, and return what it expects.
 
     Parameters
     ----------
     model
-        The classifier, which is cloned; None: logistic regression with C = 1.
+        A classifier or a regressor, which is cloned, or a pipeline that ends in one; None: logistic regression with
+        C = 1. What a regressor predicts is kept between 0 and 1.
     rows, event, weight
         Of the people; without weights all weigh alike.
     at
@@ -69,12 +71,24 @@ def fit_estimator(
     estimator = (
         LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000) if model is None else clone(model)
     )
-    if weight is not None and not np.isin(event, (0, 1)).all():
+    if is_regressor(estimator):
+        estimator.fit(rows, event, **_weighing(estimator, weight))
+        return np.clip(np.asarray(estimator.predict(at), dtype=float), 0, 1)
+    if not np.isin(event, (0, 1)).all():
         # Two records for each person: an event with weight wP, and none with weight w(1 − P).
+        weight = np.ones(len(event)) if weight is None else weight
         rows, weight = np.concatenate([rows, rows]), np.concatenate([weight * event, weight * (1 - event)])
         event = np.repeat([1, 0], len(event))
         rows, weight, event = rows[weight > 0], weight[weight > 0], event[weight > 0]
     if len(np.unique(event)) < 2:
         return np.full(len(at), (event.sum() + 0.5) / (len(event) + 1))
-    estimator.fit(rows, event.astype(int), **({} if weight is None else {"sample_weight": weight}))
+    estimator.fit(rows, event.astype(int), **_weighing(estimator, weight))
     return np.asarray(estimator.predict_proba(at))[:, 1]
+
+
+def _weighing(estimator: Any, weight: np.ndarray | None) -> dict[str, np.ndarray]:
+    """Return the argument by which an estimator takes weights: a pipeline hands it to its last step."""
+    if weight is None:
+        return {}
+    last = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
+    return {f"{last}sample_weight": weight}
