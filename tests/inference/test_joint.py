@@ -44,6 +44,7 @@ def pairs():
     return pd.DataFrame({"x": rng.normal(1, 1, 6), "y": rng.normal(0, 1.5, 6)}, index=list("abcdef"))
 
 
+@pytest.mark.slow
 def test_two_continuous_latents_are_drawn_jointly(pairs):
     with pytest.warns(CausalAuditWarning, match=r"'skill', 'luck' are continuous.*all 12 of the 6 people.*slow"):
         posterior = ca.fit(ca.SCM(two_latents, latents=["skill", "luck"]), pairs, draws=300, chains=2)
