@@ -68,7 +68,8 @@ class DoublyRobust:
 
         The nuisance models stay as they are: they do not matter to first order.
         """
-        return sum(self._parts(weights))
+        expected, residual = self._parts(weights)
+        return expected + residual
 
     def _parts(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the mean of m(C) in the other group, and the mean residual of those who stand for it."""
