@@ -37,6 +37,7 @@ def test_a_star_imports_all_of_them():
     assert set(ca.__all__) <= set(names)
 
 
+@pytest.mark.slow
 def test_a_function_is_not_hidden_by_the_room_of_its_name():
     rooms = "import causalaudit.counterfactuals, causalaudit.situation_testing, causalaudit as ca"
     assert printed(f"{rooms}; print(*(type(x).__name__ for x in (ca.counterfactuals, ca.situation_testing)))") == [

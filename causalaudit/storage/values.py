@@ -143,7 +143,8 @@ class _Packer:
             name = f"array_{len(self.arrays)}"
             stored = np.ascontiguousarray(value).reshape(value.shape)
             stored = stored.view(_STORED_AS[value.dtype.kind]) if value.dtype.kind in _STORED_AS else stored
-            self.arrays[name] = xr.Variable([f"{name}_{axis}" for axis in range(value.ndim)], stored)
+            # Arrays of the same length share a dimension: each one costs more to write than many numbers.
+            self.arrays[name] = xr.Variable([f"axis{axis}_{size}" for axis, size in enumerate(value.shape)], stored)
             return {_TAG: "array", "at": name, "dtype": value.dtype.str}
         if value.dtype.kind not in "OU":
             raise DataError(f"{where} is an array of {value.dtype}, which cannot be saved.")

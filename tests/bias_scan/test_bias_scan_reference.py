@@ -129,6 +129,7 @@ def assert_same(everything, climbed):
         np.testing.assert_array_equal(people, found)
 
 
+@pytest.mark.slow
 def test_ascent_reaches_the_optimum_of_every_row(compas, rows):
     for row in rows:
         assert_same(*both_searches(compas, row))

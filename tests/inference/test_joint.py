@@ -44,6 +44,7 @@ def pairs():
     return pd.DataFrame({"x": rng.normal(1, 1, 6), "y": rng.normal(0, 1.5, 6)}, index=list("abcdef"))
 
 
+@pytest.mark.slow
 def test_two_continuous_latents_are_drawn_jointly(pairs):
     with pytest.warns(CausalAuditWarning, match=r"'skill', 'luck' are continuous.*all 12 of the 6 people.*slow"):
         posterior = ca.fit(ca.SCM(two_latents, latents=["skill", "luck"]), pairs, draws=300, chains=2)
@@ -135,6 +136,7 @@ def schooled():
         return ca.fit(ca.SCM(school, latents=LATENTS), data, draws=40, chains=2, method="svi")
 
 
+@pytest.mark.slow
 def test_counterfactuals_use_the_latents_of_each_draw(schooled):
     worlds = ca.counterfactuals(schooled, do={"group": 1}, rows=["s", "t", "w"], seed=1)
     skill = schooled.idata["latents"]["skill"].to_numpy().reshape(80, 8)[:, [0, 1, 4]]
@@ -146,21 +148,25 @@ def test_counterfactuals_use_the_latents_of_each_draw(schooled):
     np.testing.assert_allclose(worlds.point["y"], expected.mean(0), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_doing_nothing_gives_the_factual_back(schooled):
     worlds = ca.counterfactuals(schooled, do={})
     np.testing.assert_allclose(worlds.dataset["y"], np.tile(schooled.data["y"], (80, 1)), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_people_outside_the_fit_are_refused(schooled):
     with pytest.raises(InterventionError, match="outside the fit"):
         ca.counterfactuals(schooled, do={"group": 1}, data=schooled.data.iloc[:2])
 
 
+@pytest.mark.slow
 def test_there_is_no_likelihood_of_a_person(schooled):
     with pytest.raises(InferenceError, match="no leave-one-out"):
         schooled.log_likelihood()
 
 
+@pytest.mark.slow
 def test_save_and_load(schooled, tmp_path):
     schooled.save(tmp_path / "joint.nc")
     again = ca.Posterior.load(tmp_path / "joint.nc", schooled.scm)

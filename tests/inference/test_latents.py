@@ -242,9 +242,8 @@ def test_level_2_recovers_its_parameters(level_2):
     assert level_2.diagnostics().ok
 
 
-@pytest.mark.parametrize(
-    ("method", "draws", "enough"), [("laplace", 1000, 1000), pytest.param("nuts", 600, 400, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "draws", "enough"), [("laplace", 1000, 1000), ("nuts", 600, 400)])
 def test_level_2_of_the_survey(data_folder, method, draws, enough):
     """The target of the design: eta_u 0.3605 (sd 0.0056), sigma_g 0.1790 (sd 0.0105)."""
     people = ca.datasets.load_law_school(data_folder).assign(LSAT=lambda frame: frame["LSAT"].round())
@@ -299,6 +298,7 @@ def test_a_latent_whose_sign_is_hardly_known_has_two_maxima():
     assert draws["first"].mean() == pytest.approx((weight * first).sum() / weight.sum(), abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["map", "ml"])
 def test_the_higher_of_two_maxima_is_found(method):
     """Wherever the climb begins, the latent has the sign that the data tell."""

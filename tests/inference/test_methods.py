@@ -53,6 +53,7 @@ def wages(n):
         pyro.sample("wage", dist.Normal(mean + luck, 1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("registered")
 def test_a_sampler_from_elsewhere_fits_a_program_with_a_latent(tmp_path):
     """The latent is integrated out by the density: the exact posterior of the mean is normal."""

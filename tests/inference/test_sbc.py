@@ -69,6 +69,7 @@ def test_ranks_are_those_of_the_truth_among_the_draws(scm, short):
     assert one["ranks"] == short.ranks.loc[3].tolist()
 
 
+@pytest.mark.slow
 def test_two_workers_give_the_same(scm, short):
     with joblib.parallel_config(n_jobs=2):
         pd.testing.assert_frame_equal(calibrate(scm, **SETTINGS).ranks, short.ranks)

@@ -63,6 +63,7 @@ def test_the_bound_is_kept_and_close_to_the_evidence(posterior, people):
     assert posterior.log_evidence is None
 
 
+@pytest.mark.slow
 def test_same_seed_same_draws_and_states_untouched(people):
     pyro.set_rng_seed(5)
     state = torch.get_rng_state()
@@ -113,6 +114,7 @@ def two_latents(n):
         pyro.sample("y", dist.Normal(skill + luck, 0.5))
 
 
+@pytest.mark.slow
 def test_the_guide_holds_latents_that_cannot_be_integrated_out():
     """A linear model with normal noise: the guide can be exact, latents that follow the parameter included."""
     rng = np.random.default_rng(2)

@@ -98,6 +98,7 @@ def test_compas_keeps_the_two_groups_as_propublica_did(data_folder):
     assert list(compas.prepare(people).columns) == list(people.columns)
 
 
+@pytest.mark.slow
 def test_compas_fits_the_real_file(data_folder):
     people = compas.prepare(ca.datasets.load_compas(data_folder))
     posterior = ca.fit(compas.figure_1(), people, method="laplace", draws=250, seed=0)
@@ -121,6 +122,7 @@ def test_compas_counterfactuals_keep_age_and_sex(data_folder):
         assert (world["priors_count"] >= 0).all()
 
 
+@pytest.mark.slow
 def test_german_credit_fits_the_real_file(data_folder):
     people = ca.datasets.load_german_credit(data_folder, version="south")
     posterior = ca.fit(german_credit.applications(), people, method="laplace", draws=250, seed=0)

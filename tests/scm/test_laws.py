@@ -71,6 +71,7 @@ def check_laws(program, seed):
         assert_same(scm, name, short[name][0], acted[name][0])
 
 
+@pytest.mark.slow
 @given(programs(), st.integers(0, 10_000))
 @settings(max_examples=40)
 def test_laws_hold_for_random_programs(program, seed):

@@ -217,6 +217,7 @@ def test_the_published_code_pulls_the_counterfactual_back(loan):
     assert (worlds.point.loc[women, "salary"] - effective).mean() == pytest.approx(5416, abs=5)
 
 
+@pytest.mark.slow
 def test_the_posterior_number_of_cases(reference, data_folder):
     """429 (sd 23) by independent draws of the conjugate posterior; our program has weak priors instead of flat ones."""
     applicants = ca.datasets.load_loan(data_folder)

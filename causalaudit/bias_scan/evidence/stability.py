@@ -8,9 +8,12 @@ from causalaudit.bias_scan.evidence.scores import evidence_of
 from causalaudit.bias_scan.evidence.search import SubgroupSearch
 from causalaudit.progress import pieces, watched
 
+# A share of so many draws is known to 0.025, while each draw is a search of its own.
+_SEARCHED = 400
+
 
 def inclusion(people: ExpectedPeople, search: SubgroupSearch, progress: bool) -> pd.DataFrame | None:
-    """Return how often the best subgroup of a draw holds each value; None without draws.
+    """Return how often the best subgroup of a draw holds each value, over the first 400 draws; None without draws.
 
     Parameters
     ----------
@@ -28,9 +31,10 @@ def inclusion(people: ExpectedPeople, search: SubgroupSearch, progress: bool) ->
     """
     if people.draws is None:
         return None
-    parts = pieces(people.draws.number, each=len(people.strata.count))
+    number = min(people.draws.number, _SEARCHED)
+    parts = pieces(number, each=len(people.strata.count))
     held = (_holdings(people, search, part) for part in parts)
-    share = sum(watched(held, len(parts), "scanning posterior draws", progress)) / people.draws.number
+    share = sum(watched(held, len(parts), "scanning posterior draws", progress)) / number
     pairs = [(feature.name, value) for feature in people.question.features for value in feature.values]
     return pd.DataFrame(pairs, columns=["feature", "value"]).assign(share=share)
 

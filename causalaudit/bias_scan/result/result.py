@@ -48,8 +48,8 @@ class BiasScanResult(AuditResult):
     null_scores : numpy.ndarray or None
         The highest scores of the tables drawn under the null hypothesis.
     inclusion : pandas.DataFrame or None
-        With draws: `feature, value, share` of the posterior draws whose best subgroup holds the value. A stability, not
-        a probability of bias.
+        With draws: `feature, value, share` of the posterior draws (the first 400) whose best subgroup holds the value.
+        A stability, not a probability of bias.
     settings : dict
         What was asked for; `scanned_by` says how each feature was scanned, `left_out` how many people have neither the
         protected level nor the reference.

@@ -14,7 +14,7 @@ FEATURES = ["X", "W", "Z", "D"]
 # Bounds that cannot be met
 
 
-@pytest.mark.parametrize("method", ["table", "logistic"])
+@pytest.mark.parametrize("method", ["table", pytest.param("logistic", marks=pytest.mark.slow)])
 def test_the_smallest_feasible_bound(method):
     people = draw_people(400, 6)
     rows, labels = people[FEATURES], people["Y"]
