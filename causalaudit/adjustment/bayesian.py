@@ -217,7 +217,7 @@ def _resampled(density: "_EventDensity | _LogOddsDensity", draws: int, seed: int
     rng = generator(seed, "regression")
     vectors = np.atleast_2d(proposal.rvs(max(_FEWEST, _TIMES * draws), random_state=rng).reshape(-1, density.size))
     height = np.concatenate([density.value(vectors[part]) for part in pieces(len(vectors), len(density.design))])
-    weights, pareto_k = az.psislw(height - proposal.logpdf(vectors), normalize=True)
+    weights, pareto_k = az.psislw(height - proposal.logpdf(vectors))
     if float(pareto_k) > _TRUSTED_K:
         warnings.warn(
             f"The draws of the regression are not to be trusted: Pareto k is {float(pareto_k):.2f}, above "

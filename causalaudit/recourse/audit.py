@@ -157,7 +157,7 @@ def audit_recourse(
         asked = CounterfactualAnswers(modelled, answers)
         trials = try_changes(candidates, asked, progress)
         counts = count_draws(candidates, trials, modelled.draws, progress)
-        twins, candidates = TwinComparison(asked, trials, rules, prob), counts.candidates
+        twins, candidates = TwinComparison(asked, trials, candidates, prob), counts.candidates
 
     chosen = percentile_budgets(candidates) if chosen is None else chosen
     notions = all_notions(thresholds, chosen, worst)

@@ -384,6 +384,32 @@ class TestBadInput:
         with pytest.raises(InterventionError, match="'job' has a level that nobody has"):
             modelled.column("job", np.array([[0, 1]]))
 
+    def test_an_action_that_leads_to_a_level_whose_bin_nobody_tells(self):
+        """Schooling makes nearly everybody "mid", which nobody is: it was read as the last bin, which is favourable."""
+
+        def program(n):
+            with schooling.pyro.plate("individuals", n):
+                schooling.pyro.sample("sex", schooling.dist.Bernoulli(0.5))
+                taught = schooling.pyro.sample("taught", schooling.dist.Bernoulli(0.1))[..., None]
+                logits = schooling.torch.tensor([2.0, -8.0, 0.0]) + taught * schooling.torch.tensor([0.0, 14.0, 1.0])
+                schooling.pyro.sample("job", schooling.dist.Categorical(logits=logits))
+
+        rng = np.random.default_rng(0)
+        people = pd.DataFrame(
+            {
+                "sex": rng.choice(["m", "f"], 400),
+                "taught": rng.choice(["no", "yes"], 400),
+                "job": rng.choice(["low", "high"], 400, p=[0.8, 0.2]),
+            }
+        )
+        levels = {"sex": ["m", "f"], "taught": ["no", "yes"], "job": ["low", "mid", "high"]}
+        posterior = ca.fit(ca.SCM(program, levels=levels), people, draws=3, chains=1, progress=False)
+        data = people.assign(job=people["job"].map({"low": "bad", "high": "good"}))
+        actions = ca.Actions(values={"job": {"bad": "low", "good": "high"}})
+        arguments = {"posterior": posterior, "actions": actions, "progress": False}
+        with pytest.raises(InterventionError, match="'job' has a level that nobody has: its bin is unknown"):
+            ca.audit_recourse(data, lambda table: table["job"] == "good", "sex", ["taught", "job"], **arguments)
+
     def test_an_action_that_the_model_cannot_take(self, people):
         def program(n):
             with schooling.pyro.plate("individuals", n):

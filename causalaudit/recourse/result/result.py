@@ -272,9 +272,11 @@ class RecourseResult(AuditResult):
         """Compare each affected person's recourse cost with that of their counterfactual twin.
 
         The twin is who the person would be with the other level of the protected column, with the same noise. The
-        person chooses the cheapest of the changes tried on them that turns the prediction; so does the twin, who starts
-        from what the twin has, and pays nothing if the prediction is favourable already. The classifier and the
-        posterior are asked again, which are not saved: a result that was loaded refuses.
+        person chooses the cheapest of the actions of all subgroups that they are in which turns the prediction. So does
+        the twin, from the actions of the subgroups that the twin is in, as if the twin were a real person: in every
+        draw from what the twin has there, which may lead to the person's own values; the twin pays nothing if the
+        prediction is favourable already. The classifier and the posterior are asked again, which are not saved: a
+        result that was loaded refuses.
 
         Parameters
         ----------

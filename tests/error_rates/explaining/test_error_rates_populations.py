@@ -92,9 +92,9 @@ def test_the_published_simulation(reference_folder):
         value, error = target[name]
         assert abs(found.loc[term, "mean"] - value) < 3 * np.hypot(error, own[term])
     natural = result.measures.set_index(["measure", "from", "to"])["mean"]
-    assert natural["nde", 0, 1] == pytest.approx(target["NDE"][0], abs=1e-3)
-    assert natural["nie", 0, 1] == pytest.approx(target["NIE"][0], abs=1e-3)
-    assert natural["ett", 0, 1] == pytest.approx(target["ETT"][0], abs=2e-3)
+    assert natural["nde", 0.0, 1.0] == pytest.approx(target["NDE"][0], abs=1e-3)
+    assert natural["nie", 0.0, 1.0] == pytest.approx(target["NIE"][0], abs=1e-3)
+    assert natural["ett", 0.0, 1.0] == pytest.approx(target["ETT"][0], abs=2e-3)
 
 
 def linear(n):
