@@ -4,6 +4,7 @@ import traceback
 import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from causalaudit.errors import ProgramError, nearest
 from causalaudit.randomness import seeded
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.graph import Diagram
-from causalaudit.scm.handlers import Intervene, Program, Record, Tensors, run
+from causalaudit.scm.handlers import PLATE, Intervene, Program, Record, Tensors, run
 from causalaudit.scm.noise import has_shape, noise_of
+from causalaudit.scm.plates import plate_of_people, with_people_in
+from causalaudit.scm.precision import in_double, makes_single
 from causalaudit.scm.tracing import PEOPLE, CheckedRun, finite_traces, same_sites, trace
 
 _LIBRARIES = tuple(str(Path(module.__file__ or "").parent) for module in (torch, pyro))
@@ -53,6 +56,14 @@ class Structure:
     laws: dict[str, Distribution]
     dtypes: dict[str, torch.dtype]
     shape_has_parents: frozenset[str]
+
+
+def in_house_form(program: Program, plate: str) -> Program:
+    """Return a program with its plate of people under the one name, and in float64 if it makes anything shorter."""
+    if makes_single(partial(plate_of_people, program, plate)):
+        program = in_double(program)
+    found = plate_of_people(program, plate)
+    return program if found == PLATE else with_people_in(program, found)
 
 
 def inspect_program(program: Program, latents: Collection[str]) -> Structure:

@@ -1,6 +1,8 @@
 """A Pyro program as a structural causal model: its variables, its diagram, its codes."""
 
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from typing import Any
@@ -18,8 +20,8 @@ from causalaudit.scm.columns import Codec, check_support, site_column
 from causalaudit.scm.coords import Names, named_axes
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.graph import Diagram
-from causalaudit.scm.handlers import Intervene, Mechanisms, Program, Record, Tensors, run
-from causalaudit.scm.inspection import inspect_program
+from causalaudit.scm.handlers import PLATE, Intervene, Mechanisms, Program, Record, Tensors, run
+from causalaudit.scm.inspection import in_house_form, inspect_program
 from causalaudit.scm.noise import COUPLINGS, couplings_of, noise_of
 from causalaudit.scm.simulation import prior_draws, simulate
 
@@ -27,9 +29,10 @@ from causalaudit.scm.simulation import prior_draws, simulate
 class SCM:
     """A structural causal model, written as an ordinary Pyro program.
 
-    The program takes the number of people. Sample sites outside its plate are parameters; sites inside
-    the one plate ``"individuals"`` are the variables of each person. The diagram and the exogenous noise
-    are read off the program; the diagram is verified by changing one person's values at a time.
+    The program takes the number of people. Sites inside the plate of the people are the variables of each person;
+    sample sites outside of it are parameters, also in plates of their own. Whatever it makes in float32 is float64
+    here. The diagram and the exogenous noise are read off the
+    program; the diagram is verified by changing one person's values at a time.
 
     Parameters
     ----------
@@ -39,10 +42,12 @@ class SCM:
         For columns of text or categories: their levels, whose positions are the codes that the program
         sees.
     latents
-        Per-person sites that have no column.
+        Per-person sites that have no column. A `pyro.deterministic` need not be named: without a column it is computed.
     coords
         For parameters with several entries: the names of these, along the last axis, or a tuple with the names along
         each axis. Summaries, draws and saved files show them in place of numbers.
+    plate
+        The plate of the people. A program without this one may have another, if it alone grows with their number.
     name
         Default: the name of the function.
 
@@ -85,21 +90,22 @@ class SCM:
         latents: Collection[str] = (),
         *,
         coords: Mapping[str, Names] | None = None,
+        plate: str = PLATE,
         name: str | None = None,
     ) -> None:
         if isinstance(latents, str):
             raise ProgramError(
                 f"latents must be a collection of names, but is the text {latents!r}: write [{latents!r}]."
             )
-        self.program = program
+        self.program = in_house_form(program, plate)
         self.name = name or getattr(program, "__name__", "scm")
         self.latents = tuple(latents)
-        self.structure = inspect_program(program, self.latents)
+        self.structure = inspect_program(self.program, self.latents)
         if not self.columns:
             raise ProgramError("Every variable of the program is latent: at least one must have a column.")
         self.levels = {column: list(values) for column, values in (levels or {}).items()}
         self._check_levels()
-        self.coords = named_axes(program, (*self.parameters, *self.derived), coords or {})
+        self.coords = named_axes(self.program, (*self.parameters, *self.derived), coords or {})
         self.codec = Codec(self.levels, self.structure.laws, self.structure.dtypes)
         for name, declared in self.levels.items():
             # Whoever is given the diagram alone compares levels in the same order as who is given the program.
@@ -169,6 +175,22 @@ class SCM:
         if isinstance(law, dist.Delta) or not law.has_enumerate_support:
             return None
         return int(law.enumerate_support(expand=False).shape[0])
+
+    def with_columns_of(self, data: pd.DataFrame) -> "SCM":
+        """Return the model of a table: `pyro.deterministic` sites without a column are computed, as latents are."""
+        computed = [
+            name
+            for name in self.columns
+            if isinstance(self.structure.laws[name], dist.Delta) and name not in data.columns
+        ]
+        if not computed or len(computed) == len(self.columns):
+            return self
+        model = copy(self)
+        model.latents = (*self.latents, *computed)
+        model.structure = replace(self.structure, graph=self.graph.copy())
+        for name in computed:
+            model.graph.nodes[name]["latent"] = True
+        return model
 
     # Noise
 

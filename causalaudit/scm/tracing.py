@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from pyro.poutine.messenger import Messenger
 from pyro.poutine.util import site_is_subsample
 from torch.distributions import Distribution
 
@@ -15,7 +16,17 @@ _TRACES = 4
 _ATTEMPTS = 30
 
 
-class CheckedRun(Record):
+class WithoutParam(Messenger):
+    """Refuse `pyro.param` before it is put into Pyro's global store."""
+
+    def _pyro_param(self, message: Message) -> None:
+        raise ProgramError(
+            f"pyro.param({message['name']!r}) is not part of an SCM: a parameter is a pyro.sample outside the plate, "
+            "with a prior; a constant is a plain number."
+        )
+
+
+class CheckedRun(WithoutParam, Record):
     """Record a run, refusing what an SCM must not contain."""
 
     def __init__(self, n: int) -> None:
@@ -26,12 +37,6 @@ class CheckedRun(Record):
 
     def names(self, kind: str) -> tuple[str, ...]:
         return tuple(name for name, its_kind in self.kinds.items() if its_kind == kind)
-
-    def _pyro_param(self, message: Message) -> None:
-        raise ProgramError(
-            f"pyro.param({message['name']!r}) is not part of an SCM: a parameter is a pyro.sample outside the plate, "
-            "with a prior; a constant is a plain number."
-        )
 
     def _pyro_post_sample(self, message: Message) -> None:
         name = message["name"]
@@ -58,6 +63,12 @@ class CheckedRun(Record):
                 f"write `with pyro.plate({PLATE!r}, n):`."
             )
         person = is_person(message)
+        others = [frame.name for frame in frames if frame.name != PLATE]
+        if person and others:
+            raise ProgramError(
+                f"Site {name!r} is in the plate {others[0]!r} beside that of the people: a plate of parameters is "
+                "closed before that of the people is opened. Write one site for each of a person's variables."
+            )
         self.kinds[name] = "variable" if person else "derived" if deterministic else "parameter"
         if self.kinds[name] == "parameter" and message["fn"].support.is_discrete:
             raise ProgramError(
@@ -69,11 +80,8 @@ class CheckedRun(Record):
         super()._pyro_post_sample(message)
 
     def _check_plate(self, name: str, fn: Any) -> None:
-        if name != PLATE:
-            raise ProgramError(
-                f"There is a plate {name!r}; an SCM has one plate, named {PLATE!r}, and no other beside or inside it. "
-                "For a vector of parameters use `.expand([k]).to_event(1)`."
-            )
+        if name != PLATE:  # of parameters
+            return
         if name in self.plates:
             raise ProgramError(f"The plate {PLATE!r} is opened twice: put all per-person sites into one `with` block.")
         if fn.subsample_size not in (None, fn.size):
