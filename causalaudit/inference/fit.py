@@ -15,6 +15,7 @@ from causalaudit.inference.posterior.arrangement import inference_data
 from causalaudit.inference.posterior.posterior import Posterior
 from causalaudit.inference.samplers import methods  # noqa: F401, the methods enter the registry
 from causalaudit.inference.samplers.registry import MethodDraws, Request, find_method
+from causalaudit.people import check_table
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Tensors
 
@@ -36,8 +37,8 @@ def fit(
     scm
         The program.
     data
-        A table with a unique index and a column for every variable that is not latent. Other columns are
-        carried along.
+        A table with a unique index and a column for every variable that is not latent; a `pyro.deterministic` without
+        a column is computed. Other columns are carried along.
     method
         =============  ===========================================================  ======================
         method         what                                                         when `auto` picks it
@@ -88,6 +89,8 @@ def fit(
     chosen = find_method(method)
     check_count("draws", draws)
     check_count("chains", chains)
+    check_table(data)
+    scm = scm.with_columns_of(data)
     density = _density(scm, scm.encode(data), chosen.several_latents)
     warn_of_mirror_images(scm)
     if density.size:

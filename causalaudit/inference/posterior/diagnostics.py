@@ -27,17 +27,24 @@ class Diagnostics:
         The same in words, with the reason.
     numbers : dict
         The figures behind it.
+    predictive : str or None
+        Whether people whom the program simulates look like the observed ones, by group, in words; None if no groups
+        were named. Draws can be trusted though the program describes nobody.
+    fits : bool or None
+        The same as a yes or no.
     """
 
     ok: bool
     verdict: str
     numbers: dict[str, float]
+    predictive: str | None = None
+    fits: bool | None = None
 
     def __str__(self) -> str:
-        return self.verdict
+        return "\n".join(filter(None, [self.verdict, self.predictive]))
 
     def _repr_html_(self) -> str:
-        return diagnostics_html(self.verdict, self.numbers)
+        return diagnostics_html(str(self), self.numbers)
 
 
 def diagnose(method: str, statistics: Mapping[str, Any], draws: int) -> Diagnostics:

@@ -10,7 +10,7 @@ _ROWS = 30  # of a table; more are left to `summary()`
 
 def diagnostics_html(verdict: str, numbers: Mapping[str, float]) -> str:
     """Return the verdict, and the figures behind it."""
-    words = f"<p>{escape(verdict)}</p>"
+    words = f"<p>{escape(verdict)}</p>".replace("\n", "<br>")
     if not numbers:
         return words
     return words + _table(pd.DataFrame({"figure": list(numbers), "value": list(numbers.values())}), index=False)

@@ -1,6 +1,6 @@
 """The posterior: parameter draws beside the program and the data they belong to."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from causalaudit.inference.density.log_density import ProgramDensity
 from causalaudit.inference.density.marginal_density import MarginalDensity
 from causalaudit.inference.posterior.diagnostics import Diagnostics, diagnose, is_trusted
 from causalaudit.inference.posterior.display import posterior_html
+from causalaudit.inference.posterior.predictive_check import predictive_verdict
 from causalaudit.inference.posterior.storage import SavedPosterior, write_posterior
 from causalaudit.scm import SCM
 from causalaudit.scm.simulation import simulate
@@ -152,9 +153,33 @@ class Posterior:
         ess = np.nan if "r_hat" in statistics else statistics.get("ess", np.nan)
         return table.assign(ess=ess, mcse=table["sd"] / np.sqrt(ess), r_hat=np.nan)
 
-    def diagnostics(self) -> Diagnostics:
-        """Say in words whether the draws can be trusted, with the numbers behind it."""
-        return diagnose(self.settings["method"], self.idata["sample_stats"].attrs, len(self.draw_numbers()))
+    def diagnostics(self, by: str | None = None, draws: int = 100, seed: int = 0) -> Diagnostics:
+        """Say in words whether the draws can be trusted, with the numbers behind it; and whether the program fits.
+
+        Parameters
+        ----------
+        by
+            A column of groups, such as the protected attribute: each variable of simulated people is compared with the
+            observed one, group by group. None: only the draws are judged, since trust in a computation says nothing
+            about the program.
+        draws
+            How many draws to simulate people from; all, if there are fewer.
+        seed
+            Of the simulated people.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> posterior = ca.fit(ca.models.loan.linear(), ca.datasets.make_loan(500, seed=0), seed=0)
+        >>> print(posterior.diagnostics(by="gender").predictive)
+        Predictive: simulated people look like the observed ones in every variable, by gender.
+        """
+        total = len(self.draw_numbers())
+        computed = diagnose(self.settings["method"], self.idata["sample_stats"].attrs, total)
+        if by is None:
+            return computed
+        fits, words = predictive_verdict(self.predictive(min(draws, total), seed), self.data, by)
+        return replace(computed, predictive=words, fits=fits)
 
     def predictive(self, draws: int | None = None, seed: int = 0) -> xr.Dataset:
         """Simulate as many new people as the data have, for each draw of the parameters.
@@ -198,6 +223,7 @@ class Posterior:
             compared, and the densities of stored draws are computed again.
         """
         saved = SavedPosterior(Path(path))
+        scm = scm.with_columns_of(saved.data)
         saved.refuse_another_structure(scm)
         saved.refuse_other_equations(_density(scm, saved.data, saved.idata))
         return cls(scm, saved.data, saved.idata, saved.settings)
