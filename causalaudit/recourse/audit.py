@@ -85,7 +85,8 @@ def audit_recourse(
         causes responds, with each person's own noise, in every draw; the classifier is asked about the resulting
         person. Features that the model lacks are changed as they are. The protected column never responds.
     alpha
-        The level of the simultaneous intervals, for all subgroups of the search at once.
+        The level of the simultaneous intervals, for all subgroups of the search at once. With a posterior one half is
+        spent on who was sampled, the other on the parameters.
     prob
         The probability of the credible intervals.
     draws

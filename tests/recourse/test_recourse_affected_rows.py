@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from causalaudit.recourse.evidence.affected_rows import AffectedRows
-from causalaudit.recourse.evidence.evaluation import _runs
+from causalaudit.recourse.evidence.candidates import runs
 from causalaudit.recourse.evidence.row_keys import RowKeys, flat
 from causalaudit.recourse.question.coding import code_people
 
@@ -62,5 +62,5 @@ def test_a_change_gives_the_keys_of_the_changed_rows():
 
 
 def test_runs_hold_at_most_so_many_pairs_and_never_cut_an_entry():
-    assert [(run.start, run.stop) for run in _runs(np.array([0, 2, 4, 9, 10, 11]), 4)] == [(0, 2), (2, 3), (3, 5)]
-    assert [(run.start, run.stop) for run in _runs(np.array([0, 2, 4]), 0)] == [(0, 1), (1, 2)]
+    assert [(run.start, run.stop) for run in runs(np.array([0, 2, 4, 9, 10, 11]), 4)] == [(0, 2), (2, 3), (3, 5)]
+    assert [(run.start, run.stop) for run in runs(np.array([0, 2, 4]), 0)] == [(0, 1), (1, 2)]

@@ -1,6 +1,7 @@
 """Whom actions help in every draw of a posterior: every notion has a posterior, from counts in every draw."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -37,6 +38,16 @@ class DrawCounts:
     candidates: Candidates
     flipped: np.ndarray
     reached: np.ndarray
+
+    @cached_property
+    def certain(self) -> bool:
+        """Whether everybody responds alike in all draws."""
+        return all((counts == counts[:1]).all() for counts in (self.flipped, self.reached))
+
+    @property
+    def drawn(self) -> Candidates:
+        """Subgroups and actions with the counts of every draw."""
+        return replace(self.candidates, flipped=self.flipped, reached=self.reached)
 
     def differences(self, notion: Notion) -> np.ndarray:
         """Return the value of group 0 less that of group 1 in every draw: draws × subgroups."""

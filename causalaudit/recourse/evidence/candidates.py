@@ -1,5 +1,6 @@
 """Subgroups with their valid actions: what each action costs, and how many people it gives recourse."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,8 +58,32 @@ class Candidates:
 
     def only(self, subgroup: int) -> "Candidates":
         """One subgroup alone."""
-        pairs = self.pairs(subgroup)
+        return self.part(slice(subgroup, subgroup + 1))
+
+    def part(self, subgroups: slice) -> "Candidates":
+        """Some subgroups, one after the other."""
+        start = self.start[subgroups.start : subgroups.stop + 1]
+        pairs = slice(int(start[0]), int(start[-1]))
         return Candidates(
-            self.subgroups[[subgroup]], self.sizes[:, [subgroup]], np.array([0, pairs.stop - pairs.start]),
-            self.actions[pairs], self.costs[pairs], self.flipped[..., pairs], self.reached[..., pairs],
+            self.subgroups[subgroups], self.sizes[:, subgroups], start - start[0], self.actions[pairs],
+            self.costs[pairs], self.flipped[..., pairs], self.reached[..., pairs],
         )  # fmt: skip
+
+    def flat(self) -> "Candidates":
+        """The subgroups of every draw one after the other, those of the first draw first, without an axis of draws."""
+        draws, pairs = len(self.flipped), len(self.costs)
+        start = (np.arange(draws)[:, None] * pairs + self.start[:-1]).ravel()
+        flipped, reached = (np.moveaxis(counts, 0, 1).reshape(2, -1) for counts in (self.flipped, self.reached))
+        return Candidates(
+            np.tile(self.subgroups, (draws, 1)), np.tile(self.sizes, draws), np.append(start, draws * pairs),
+            np.tile(self.actions, (draws, 1)), np.tile(self.costs, draws), flipped, reached,
+        )  # fmt: skip
+
+
+def runs(start: np.ndarray, most: int) -> Iterator[slice]:
+    """Cut a list into parts with so many pairs at most, or of one entry, whose pairs begin at `start`."""
+    low = 0
+    while low < len(start) - 1:
+        high = max(low + 1, int(np.searchsorted(start, start[low] + most, side="right")) - 1)
+        yield slice(low, high)
+        low = high

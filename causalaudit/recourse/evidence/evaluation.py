@@ -1,6 +1,5 @@
 """Matching subgroups with actions, and applying these: step (b) of FACTS."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +8,7 @@ from causalaudit.errors import DataError
 from causalaudit.people import distinct_rows
 from causalaudit.progress import watched
 from causalaudit.recourse.evidence.affected_rows import AffectedRows
-from causalaudit.recourse.evidence.candidates import Candidates
+from causalaudit.recourse.evidence.candidates import Candidates, runs
 from causalaudit.recourse.evidence.known_answers import KnownAnswers
 from causalaudit.recourse.question.change_rules import ChangeRules
 from causalaudit.recourse.question.coding import CodedPeople
@@ -97,7 +96,7 @@ def evaluate(
     everyone = AffectedRows.of(people, affected, answers.keys)
     subgroups, start, actions, costs = _list_pairs(blocks, rules, len(people.vocabulary.features))
     parts = []
-    for own in _runs(start, _ANSWERED // everyone.width):
+    for own in runs(start, _ANSWERED // everyone.width):
         pairs, first = slice(start[own.start], start[own.stop]), start[own.start : own.stop + 1] - start[own.start]
         parts.append(_apply(everyone, subgroups[own], first, actions[pairs], answers, progress))
     sizes, flipped, reached = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
@@ -124,15 +123,6 @@ def _list_pairs(blocks: list[SameFeatures], rules: ChangeRules, features: int) -
     order = np.lexsort([cost, np.repeat(np.arange(len(number)), number)])
     start = np.concatenate([[0], np.cumsum(number)])
     return np.concatenate(subgroups), start, np.concatenate(actions)[order], cost[order]
-
-
-def _runs(start: np.ndarray, most: int) -> Iterator[slice]:
-    """Cut a list into parts with so many pairs at most, or of one entry, whose pairs begin at `start`."""
-    low = 0
-    while low < len(start) - 1:
-        high = max(low + 1, int(np.searchsorted(start, start[low] + most, side="right")) - 1)
-        yield slice(low, high)
-        low = high
 
 
 def _apply(
@@ -166,7 +156,7 @@ def _try_changes(
 ) -> np.ndarray:
     """Return which of the people concerned get recourse by each change: changes × words."""
     flips = np.empty_like(concerned)
-    parts = list(_runs(np.append(0, np.cumsum(everyone.count(concerned).sum(axis=0))), _KEYS))
+    parts = list(runs(np.append(0, np.cumsum(everyone.count(concerned).sum(axis=0))), _KEYS))
     for own in watched(parts, len(parts), "Applying actions", progress):
         rows = [everyone.rows(people) for people in concerned[own]]
         keys = [everyone.changed(part, change) for part, change in zip(rows, changes[own], strict=True)]
@@ -180,7 +170,7 @@ def _count(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return how many people of the two groups each action helps, alone and with those before it: 2 × pairs."""
     alone, together = [], []
-    for own in _runs(start, _COUNTED // everyone.width):
+    for own in runs(start, _COUNTED // everyone.width):
         pairs, number = slice(start[own.start], start[own.stop]), np.diff(start[own.start : own.stop + 1])
         helped = flips[change[pairs]] & np.repeat(members[own], number, axis=0)
         alone.append(everyone.count(helped))

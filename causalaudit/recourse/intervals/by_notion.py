@@ -5,8 +5,7 @@ the lower and the upper end along a first axis of length two. They are for one s
 at once, the one that comes out on top included, give them `alpha` divided by the number of subgroups searched.
 
 Group sizes are taken as given. Limits of proportions are Clopper and Pearson's, which are exact: Wilson's are far from
-it at the levels to which a search over thousands of subgroups leads. Counts may be sums of probabilities (causal
-recourse, at their posterior expectation): these vary less than counts with the same mean.
+it at the levels to which a search over thousands of subgroups leads.
 """
 
 from dataclasses import dataclass
@@ -100,10 +99,15 @@ def _cheapest(candidates: Candidates, costs: np.ndarray, works: np.ndarray) -> n
 def macro_tradeoff(candidates: Candidates, limits: EffectivenessLimits) -> np.ndarray:
     """Return the intervals of the effectiveness-cost trade-off, macro viewpoint: of the largest distance, unsigned."""
     low, high = (running_maximum(limit, candidates.start) for limit in (limits.low, limits.high))
-    nearest = np.maximum(low[0] - high[1], low[1] - high[0])
-    reach = np.maximum(high[0] - low[1], high[1] - low[0])
-    distances = np.where(last_of_cost(candidates), np.stack([nearest, reach]), 0.0)
-    return np.maximum.reduceat(np.maximum(distances, 0.0), candidates.start[:-1], axis=-1)
+    return largest_distance(candidates, apart(low, high))
+
+
+def largest_distance(candidates: Candidates, gaps: np.ndarray) -> np.ndarray:
+    """Return the intervals of the largest distance of two curves, from those of their difference at each pair."""
+    low, high = gaps
+    distances = np.stack([np.maximum(low, -high), np.maximum(high, -low)])
+    distances = np.where(last_of_cost(candidates), np.maximum(distances, 0.0), 0.0)
+    return np.maximum.reduceat(distances, candidates.start[:-1], axis=-1)
 
 
 def micro_effectiveness(candidates: Candidates, alpha: float = 0.05, budget: float = np.inf) -> np.ndarray:

@@ -17,38 +17,40 @@ def score_intervals(
     """
     each = alpha / len(candidates)  # Bonferroni
     limits = by_notion.effectiveness_limits(candidates, each)
-    return [_ends(notion, candidates, limits, own, each) for notion, own in zip(notions, values, strict=True)]
+    found = []
+    for notion, own in zip(notions, values, strict=True):
+        signed = less_the_other(own)
+        if not notion.is_distance:
+            found.append(towards(difference_intervals(notion, candidates, limits, each), signed))
+        elif notion.viewpoint == MICRO:
+            found.append(by_notion.micro_tradeoff(np.abs(signed), candidates.sizes, each))
+        else:
+            found.append(by_notion.macro_tradeoff(candidates, limits))
+    return found
 
 
-def _ends(
-    notion: Notion,
-    candidates: Candidates,
-    limits: by_notion.EffectivenessLimits,
-    values: np.ndarray,
-    alpha: float,
+def difference_intervals(
+    notion: Notion, candidates: Candidates, limits: by_notion.EffectivenessLimits, alpha: float
 ) -> np.ndarray:
+    """Return the intervals of the first value less the second, each at the level alpha: 2 × subgroups.
+
+    `limits` are at that level. A distance has no such difference.
+    """
     micro = notion.viewpoint == MICRO
-    signed = less_the_other(values)
     match notion.metric:
-        case "effectiveness_cost_tradeoff":
-            if micro:
-                return by_notion.micro_tradeoff(np.abs(signed), candidates.sizes, alpha)
-            return by_notion.macro_tradeoff(candidates, limits)
         case "equal_choice":
-            ends = by_notion.macro_choice(candidates, limits, notion.parameter)
+            return by_notion.macro_choice(candidates, limits, notion.parameter)
         case "cost_of_effectiveness" if micro:
-            ends = by_notion.micro_cost(candidates, notion.parameter, alpha)
+            return by_notion.micro_cost(candidates, notion.parameter, alpha)
         case "cost_of_effectiveness":
-            ends = by_notion.macro_cost(candidates, limits, notion.parameter)
+            return by_notion.macro_cost(candidates, limits, notion.parameter)
         case "conditional_mean_recourse" | "mean_recourse":
-            ends = by_notion.mean_cost(candidates, alpha, notion.no_recourse_cost)
+            return by_notion.mean_cost(candidates, alpha, notion.no_recourse_cost)
         case _:
             budget = np.inf if np.isnan(notion.parameter) else notion.parameter
             if micro:
-                ends = by_notion.micro_effectiveness(candidates, alpha, budget)
-            else:
-                ends = by_notion.macro_effectiveness(candidates, limits, budget)
-    return towards(ends, signed)
+                return by_notion.micro_effectiveness(candidates, alpha, budget)
+            return by_notion.macro_effectiveness(candidates, limits, budget)
 
 
 def towards(ends: np.ndarray, signed: np.ndarray) -> np.ndarray:
@@ -79,15 +81,18 @@ def towards(ends: np.ndarray, signed: np.ndarray) -> np.ndarray:
     return np.stack([least, most]) + 0.0
 
 
-def curve_bands(candidates: Candidates, viewpoint: str, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+def curve_bands(
+    candidates: Candidates, viewpoint: str, alpha: float, limits: by_notion.EffectivenessLimits | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the lower and upper ends of bands around both effectiveness–cost distributions: 2 × pairs each.
 
     Both curves of the population lie inside, save with probability alpha, in one subgroup: by Dvoretzky, Kiefer,
-    Wolfowitz and Massart (micro), or between the running maxima of the limits of all actions (macro).
+    Wolfowitz and Massart (micro), or between the running maxima of the limits of all actions (macro), which may be
+    given if they are known.
     """
     if viewpoint == MICRO:
         reach = np.sqrt(np.log(4 / alpha) / (2 * candidates.sizes))[:, candidates.subgroup]
         curves = distribution(candidates, MICRO)
         return np.clip(curves - reach, 0, 1), np.clip(curves + reach, 0, 1)
-    limits = by_notion.effectiveness_limits(candidates, alpha)
+    limits = by_notion.effectiveness_limits(candidates, alpha) if limits is None else limits
     return running_maximum(limits.low, candidates.start), running_maximum(limits.high, candidates.start)

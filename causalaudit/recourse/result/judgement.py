@@ -17,7 +17,7 @@ RULE = "the simultaneous interval of how much worse off the group is, for all su
 def explain_intervals(result: "RecourseResult") -> pd.DataFrame:
     """Return what the two kinds of intervals are."""
     causal = result.draws is not None
-    parameters = ", and the response of each person at its posterior expectation" * causal
+    parameters = ", and the form of the causal model; the parameters of the causal model are not" * causal
     simultaneous = IntervalKind(
         "simultaneous", 1 - result.settings["alpha"], "confidence", "simultaneous",
         "how much worse off the group in bias_against is in the population that the people are a sample of; for all "

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from causalaudit.figures import own_axes
+from causalaudit.recourse.intervals.over_draws import joined_bands
 from causalaudit.recourse.intervals.scores import curve_bands
 from causalaudit.recourse.notions.measures import MICRO, distribution, last_of_cost, steps
 from causalaudit.recourse.result.rankings import rank_agreement
@@ -92,7 +93,8 @@ def plot_effectiveness_cost(
 ) -> Axes:
     """Draw the effectiveness–cost distributions of the two groups of a subgroup (figure 1 (b) of the paper).
 
-    The bands hold both curves of the population, for all subgroups of the search at once, at the level of the audit.
+    The bands hold both curves of the population, for all subgroups of the search at once, at the level of the audit;
+    with a posterior they join the uncertainty of its parameters.
 
     Examples
     --------
@@ -109,7 +111,11 @@ def plot_effectiveness_cost(
     candidates = result.candidates.only(place)
     last = last_of_cost(candidates)
     costs, curves = steps(candidates)[last], distribution(candidates, viewpoint)[:, last]
-    low, high = curve_bands(candidates, viewpoint, result.settings["alpha"] / len(result.candidates))
+    alpha, number = result.settings["alpha"], len(result.candidates)
+    if result.draws is None or result.draws.certain:
+        low, high = curve_bands(candidates, viewpoint, alpha / number)
+    else:
+        low, high = joined_bands(candidates, result.draws.drawn.only(place), viewpoint, alpha / number)
     right = costs[-1] + 0.08 * max(costs[-1] - costs[0], costs[-1], 1e-9)
     for group, level in enumerate(result.groups):
         x = np.concatenate([[0.0], costs, [right]])

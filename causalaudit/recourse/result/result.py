@@ -57,7 +57,8 @@ class RecourseResult(AuditResult):
     -----
     Simultaneous intervals are about how much worse off the group in `bias_against` is in the population that the people
     are a sample of, the mined subgroups and actions held fixed; a negative end means that it may be the other way
-    round. They hold for all subgroups of the search at once, at the level `alpha`. See `intervals`.
+    round. They hold for all subgroups of the search at once, at the level `alpha`, and with a posterior join the
+    uncertainty of its parameters. See `intervals`.
     """
 
     KIND: ClassVar[str] = "recourse"

@@ -5,6 +5,7 @@ import pandas as pd
 
 from causalaudit.recourse.causal.draw_counts import DrawCounts
 from causalaudit.recourse.evidence.candidates import Candidates
+from causalaudit.recourse.intervals.over_draws import joined_intervals
 from causalaudit.recourse.intervals.scores import score_intervals
 from causalaudit.recourse.notions.notion import Notion, dense_ranks
 from causalaudit.recourse.question.coding import Vocabulary
@@ -28,7 +29,10 @@ def tabulate(
     values = [notion.values(candidates) for notion in notions]
     worse = np.stack([notion.disadvantage(own) for notion, own in zip(notions, values, strict=True)])
     score = np.abs(worse)
-    ends = np.stack(score_intervals(notions, candidates, values, alpha))
+    if draws is None or draws.certain:
+        ends = np.stack(score_intervals(notions, candidates, values, alpha))
+    else:
+        ends = np.stack(joined_intervals(notions, candidates, draws.drawn, alpha))
     credible = np.full(ends.shape, np.nan)
     if draws is not None:
         credible = np.stack([draws.interval(notion, prob) for notion in notions])
