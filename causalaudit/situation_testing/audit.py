@@ -11,10 +11,17 @@ from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.decisions import Decision
 from causalaudit.errors import CausalAuditWarning
 from causalaudit.situation_testing.counterfactual_centres import CounterfactualCentres
+from causalaudit.situation_testing.discovery import prob_in_population
 from causalaudit.situation_testing.draw_comparison import compare_over_draws
 from causalaudit.situation_testing.evidence import SituationEvidence, gather_evidence
 from causalaudit.situation_testing.gower import Distance, Gower, custom_geometry
-from causalaudit.situation_testing.group_comparison import adjusted, compare_groups, p_values
+from causalaudit.situation_testing.group_comparison import COUNTS, adjusted, compare_groups, p_values
+from causalaudit.situation_testing.match_quality import (
+    remoteness,
+    typical_distance,
+    warn_of_factual_features,
+    warn_of_poor_matches,
+)
 from causalaudit.situation_testing.outcomes import Outcomes, decide_outcomes
 from causalaudit.situation_testing.question import SituationQuestion, ask_situation
 from causalaudit.situation_testing.result import SituationTestingResult
@@ -58,7 +65,9 @@ def situation_testing(
         ``{column: level}``: who is protected, against everyone else; ``{column: (level, reference)}``: against those
         with the level `reference`.
     features
-        A list of the columns by which people are compared, neither the protected one nor the decision.
+        A list of the columns by which people are compared, neither the protected one nor the decision. Missing values
+        are refused, as by every auditor. One that the counterfactuals do not model keeps its factual value there, and a
+        warning names it.
     counterfactuals
         What the complainants would have been with another status; None for standard situation testing.
     k
@@ -95,16 +104,22 @@ def situation_testing(
     Notes
     -----
     At the point counterfactual (`CounterfactualDraws.point`) all is as in the papers: Algorithm 1, with a case where
-    delta is beyond tau. Thousands of complainants are thousands of tests: `significant_adjusted` says who is
-    significant still when the expected share of false ones among them is kept below `alpha` (Benjamini and Hochberg).
+    delta is beyond tau, whatever was decided about the complainant herself (`rejected`). Thousands of complainants are
+    thousands of tests: `significant_adjusted` says who is significant still when the expected share of false ones among
+    them is kept below `alpha` (Benjamini and Hochberg).
 
     With several draws, each draw has a test group of its own. `delta_mean`, `structural_low`, `structural_high` and
     `prob_beyond_tau` (the share of draws with a delta beyond tau) are about delta among the people of these data,
     uncertain only in where the counterfactual lies; the posterior number of cases in the summary counts the same.
     Intervals of such lattice values are the shortest run that holds at least `prob` of the draws. `population_low` and
     `population_high` add, by Beta(½, ½) posteriors, that the groups are samples: they are about the difference of
-    rejection rates in the population inside the two neighbourhoods. No probability of discrimination is taken from
-    these, which would be one half where nobody is rejected in either group.
+    rejection rates in the population inside the two neighbourhoods, and `prob_population` is the probability that it is
+    beyond tau. This is one half where nobody is rejected in either group, and so no number of cases is taken from it;
+    `SituationTestingResult.discoveries` lists those in whom it is beyond doubt.
+
+    `remoteness_control` and `remoteness_test` say how far a group is on average from its centre, in units of the mean
+    distance of two people (`settings["typical_distance"]`). Where it is above 1, she is compared with people who are no
+    more like her than anyone; a warning says how many cases rest on such a match.
 
     Where a complainant has equally distant neighbours (to 1e-12), those of earlier rows come first.
 
@@ -140,23 +155,28 @@ def situation_testing(
     places = None
     if counterfactuals is not None:
         places = CounterfactualCentres.of(counterfactuals, geometry, people, data.index[ours], as_published)
+        if places.origin:  # else they were given as they are
+            warn_of_factual_features(question.features, places.dataset)
     outcomes = decide_outcomes(data, decision, favourable, ours, counterfactuals, centres=centres)
     evidence = gather_evidence(
         question, data, geometry, outcomes, places, as_published=as_published, progress=progress
     )  # fmt: skip
-    table, cases = _conclude(question, evidence, outcomes)
+    typical = typical_distance(geometry, people)
+    table, cases = _conclude(question, evidence, outcomes, typical)
     _warn_of_empty_groups(table["delta"])
+    warn_of_poor_matches(table)
     settings = {
         **question.setting,
         "decision": _name(decision),
         "favourable": favourable.item() if isinstance(favourable, np.generic) else favourable,
         "distance": distance.setting if isinstance(distance, Gower) else _name(distance),
+        "typical_distance": typical,
     }
     return SituationTestingResult(table, settings, question, evidence, cases)
 
 
 def _conclude(
-    question: SituationQuestion, evidence: SituationEvidence, outcomes: Outcomes
+    question: SituationQuestion, evidence: SituationEvidence, outcomes: Outcomes, typical: float
 ) -> tuple[pd.DataFrame, np.ndarray | None]:
     """Return the table, and the cases of each draw if there are draws."""
     sizes = question.sizes
@@ -167,7 +187,12 @@ def _conclude(
         table["cf_flip"] = np.tile(question.flips(outcomes.of_complainants, outcomes.at_point), len(sizes))
     table["distance_control"] = evidence.control.farthest(sizes).ravel()
     table["distance_test"] = evidence.test.farthest(sizes).ravel()
+    for side, groups in (("control", evidence.control), ("test", evidence.test)):
+        table[f"remoteness_{side}"] = remoteness(groups.mean_distance(sizes).ravel(), typical)
+    table.insert(0, "rejected", np.tile(outcomes.of_complainants, len(sizes)))
     if evidence.draws is None:
+        numbers = [evidence.counts[name].to_numpy() for name in COUNTS]
+        table["prob_population"] = prob_in_population(numbers, question)
         return table, None
     columns, cases = compare_over_draws(evidence.draws, question)
     for name, values in columns.items():

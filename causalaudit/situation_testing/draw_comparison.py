@@ -6,13 +6,14 @@ import numpy as np
 
 from causalaudit.intervals import beta_rates, hdi, shortest_run
 from causalaudit.progress import pieces
+from causalaudit.situation_testing.discovery import prob_in_population
 from causalaudit.situation_testing.group_comparison import difference_of_shares, sampling_variance
 from causalaudit.situation_testing.question import SituationQuestion
 from causalaudit.storage import storable
 
 COLUMNS = (
     *("delta_mean", "structural_low", "structural_high", "prob_beyond_tau"),
-    *("population_low", "population_high"),
+    *("population_low", "population_high", "prob_population"),
 )
 
 
@@ -81,7 +82,8 @@ def compare_over_draws(counts: DrawCounts, question: SituationQuestion) -> tuple
             structural = shortest_run(delta, question.prob)
             population = neighbourhood_interval(counts, place, people, question)
             population = np.where(np.isnan(delta).any(axis=0), np.nan, population)
-            found = (delta.mean(axis=0), *structural, beyond.mean(axis=0), *population)
+            chance = prob_in_population(counts.numbers(place, people), question).mean(axis=0)
+            found = (delta.mean(axis=0), *structural, beyond.mean(axis=0), *population, chance)
             for name, values in zip(COLUMNS, found, strict=True):
                 columns[name][place, people] = values
     return {name: values.ravel() for name, values in columns.items()}, cases

@@ -54,6 +54,13 @@ class FoundGroups:
         farthest = np.maximum.accumulate(reached, axis=1)[:, np.array(sizes) - 1].T
         return np.where(np.isinf(farthest), np.nan, farthest)
 
+    def mean_distance(self, sizes: Sequence[int]) -> np.ndarray:
+        """Return the mean distance of the members, NaN where there is none; sizes × complainants."""
+        last = np.array(sizes) - 1
+        total = np.cumsum(np.where(self.near, self.distances, 0.0), axis=1)[:, last].T
+        members = np.cumsum(self.near, axis=1, dtype=np.int64)[:, last].T
+        return np.divide(total, members, out=np.full(total.shape, np.nan), where=members > 0)
+
 
 @storable
 @dataclass(frozen=True, eq=False)

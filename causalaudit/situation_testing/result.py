@@ -10,9 +10,10 @@ import xarray as xr
 from causalaudit.errors import DataError
 from causalaudit.people import check_share
 from causalaudit.results import AuditResult, IntervalKind, headline_of, interval_table, verdict_table
+from causalaudit.situation_testing.discovery import UNCERTAINTIES, listed_error, prob_in_population
 from causalaudit.situation_testing.evidence import SituationEvidence
 from causalaudit.situation_testing.explanation import explain
-from causalaudit.situation_testing.group_comparison import excluded_by_newcombe
+from causalaudit.situation_testing.group_comparison import COUNTS, excluded_by_newcombe
 from causalaudit.situation_testing.question import SituationQuestion
 from causalaudit.situation_testing.summary import count_cases
 from causalaudit.storage import storable
@@ -36,18 +37,22 @@ class Complaint(NamedTuple):
 @storable
 @dataclass(frozen=True, repr=False, eq=False)
 class SituationTestingResult(AuditResult):
-    """Who was discriminated, by situation testing.
+    """How people like each complainant fare, against people like her counterfactual.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Indexed by `k` and `complainant`. At the point counterfactual: `p_control, p_test` (shares of unfavourable
-        decisions), `delta`, `wald_low, wald_high` (one-sided), `wald2_low, wald2_high` (two-sided), `newcombe_low,
-        newcombe_high`, `beyond_tau` (the papers' case), `significant` (by Wald's one-sided bound),
+        Indexed by `k` and `complainant`. `rejected`: whether the decision on the complainant herself is unfavourable.
+        At the point counterfactual: `p_control, p_test` (shares of unfavourable decisions), `delta`, `wald_low,
+        wald_high` (one-sided), `wald2_low, wald2_high` (two-sided), `newcombe_low, newcombe_high`, `beyond_tau` (the
+        papers' case), `significant` (by Wald's one-sided bound),
         `significant_adjusted` (the same, adjusted over all complainants), where the decision on the counterfactual is
-        known `cf_flip`, and `distance_control, distance_test` (of the farthest member of each group). With draws:
+        known `cf_flip`, `distance_control, distance_test` (of the farthest member of each group), and
+        `remoteness_control, remoteness_test` (the mean distance of its members from its centre, in units of the mean
+        distance of two people). With draws:
         `delta_mean, structural_low, structural_high, prob_beyond_tau, population_low, population_high`, and
-        `prob_cf_flip`.
+        `prob_cf_flip`. `prob_population`: the probability that the rejection rates inside the two neighbourhoods differ
+        beyond tau, over the draws if there are any.
     settings : dict
         What was asked for.
     question : SituationQuestion
@@ -87,11 +92,14 @@ class SituationTestingResult(AuditResult):
         Returns
         -------
         pandas.DataFrame
-            `complainants, cases, significant_cases`; `cf_cases, cf_significant_cases` where the decision on the
-            counterfactual is known; with draws the posterior number of cases: `expected_cases, expected_low,
-            expected_high`, the interval having the probability `prob`.
+            `complainants, cases, significant_cases` and, where the decision on the counterfactual is known, `cf_cases,
+            cf_significant_cases`, all as in the papers. Beside them `rejected_cases`, who were themselves rejected;
+            `adjusted_cases`, still significant when corrected for the number of complainants (the counterfactual taken
+            as known); `discoveries` and `posterior_discoveries`, the lists of `discoveries` at the rate `alpha` by its
+            two corrections, which take all uncertainty that the test knows of. With draws the posterior number of
+            cases: `expected_cases, expected_low, expected_high`, the interval having the probability `prob`.
         """
-        return count_cases(self.table, self.draw_cases, self.question.prob)
+        return count_cases(self.table, self.draw_cases, self.question.prob, self.question.alpha)
 
     @property
     def intervals(self) -> pd.DataFrame:
@@ -173,36 +181,68 @@ class SituationTestingResult(AuditResult):
         """
         return explain(self.evidence, complainant, self.size(k))
 
-    def false_discovery_rate(self, k: int | None = None) -> float:
-        """Return the posterior expected share of people who are no cases, among those with a delta beyond tau.
+    def false_discovery_rate(self, k: int | None = None, uncertainty: str = "both") -> float:
+        """Return the posterior expected share of false ones among those with a delta beyond tau; NaN if there are none.
 
-        Beyond tau, that is, at the point counterfactual; NaN if nobody is.
+        Beyond tau, that is, at the point counterfactual. `uncertainty` is that of `discoveries`.
         """
-        table = self._with_draws(k)
-        return float(1 - table.loc[table["beyond_tau"], "prob_beyond_tau"].mean())
+        return float(self._doubts(k, uncertainty)[self.at(k)["beyond_tau"].to_numpy()].mean())
 
-    def discoveries(self, rate: float = 0.1, k: int | None = None) -> pd.DataFrame:
-        """Return the longest list of most probable cases with a posterior expected false-discovery rate of `rate`.
+    def discoveries(
+        self,
+        rate: float = 0.1,
+        k: int | None = None,
+        *,
+        uncertainty: str = "both",
+        correction: str = "benjamini-hochberg",
+    ) -> pd.DataFrame:
+        """Return the longest list of the least doubtful cases with a false-discovery rate of `rate`.
 
-        People with the same probability are all on the list, or none of them.
+        Parameters
+        ----------
+        rate
+            The expected share of false ones on the list.
+        k
+            The size of the groups; default the smallest that was asked for.
+        uncertainty
+            What makes a discovery doubtful. "both": where the counterfactual lies, and that the groups are samples; a
+            false one is a complainant for whom the rejection rates inside the two neighbourhoods do not differ beyond
+            tau (`prob_population`). "people": the same at the point counterfactual, and in a test without
+            counterfactuals. "counterfactual": a false one has no delta beyond tau among the people of these data,
+            however small the difference (`prob_beyond_tau`).
+        correction
+            "benjamini-hochberg": a doubt is taken for a p-value, and the rate holds also where nobody is treated
+            differently. "posterior": the expected rate given the data, under priors by which rates never quite agree; a
+            longer list, which where nobody is treated differently holds some people all the same.
 
         Returns
         -------
         pandas.DataFrame
-            Rows of the table, most probable first.
+            Rows of the table, least doubtful first, with `listed_error` (the rate of the shortest list that holds the
+            person; people of equal doubt are on the same lists) and `uncertainty` (which it takes).
         """
         check_share("rate", rate)
-        table = self._with_draws(k).sort_values("prob_beyond_tau", ascending=False, kind="stable")
-        chance = table["prob_beyond_tau"].to_numpy()
-        false = np.cumsum(1 - chance) / np.arange(1, len(chance) + 1)
-        last = np.append(np.diff(chance) != 0, True)
-        ends = np.flatnonzero(last & (false <= rate + 1e-12))
-        return table.iloc[: ends[-1] + 1 if len(ends) else 0]
+        doubts, table = self._doubts(k, uncertainty), self.at(k)
+        errors = listed_error(doubts, table["beyond_tau"].to_numpy(), correction)
+        order = np.argsort(doubts, kind="stable")
+        listed = table.assign(listed_error=errors, uncertainty=uncertainty).iloc[order]
+        return listed[listed["listed_error"] <= rate + 1e-12]
 
-    def _with_draws(self, k: int | None) -> pd.DataFrame:
+    def _doubts(self, k: int | None, uncertainty: str) -> np.ndarray:
+        """Return the probability of each complainant to be a false discovery."""
+        if uncertainty not in UNCERTAINTIES:
+            known = ", ".join(map(repr, UNCERTAINTIES))
+            raise DataError(f"uncertainty is {uncertainty!r}, but must be one of {known}.")
+        if uncertainty == "people":
+            counts = self.counts.loc[self.size(k)]
+            return 1 - prob_in_population([counts[name].to_numpy() for name in COUNTS], self.question)
         if self.evidence.draws is None:
-            raise DataError("Probabilities need several counterfactual draws: give counterfactuals of a posterior.")
-        return self.at(k)
+            raise DataError(
+                "Probabilities need several counterfactual draws: give counterfactuals of a posterior, or ask with "
+                "uncertainty='people'."
+            )
+        name = "prob_population" if uncertainty == "both" else "prob_beyond_tau"
+        return 1 - self.at(k)[name].to_numpy()
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the cases against k if there are several, else complainants with their intervals."""

@@ -27,15 +27,15 @@ _MUST_AGREE = ("k", "alpha", "prob", "tau", "direction", "centres")
 @storable
 @dataclass(frozen=True, repr=False, eq=False)
 class MultipleDiscriminationResult(AuditResult):
-    """Who was discriminated by each of several attributes.
+    """Whose delta is beyond tau by each of several attributes.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Indexed by `k` and `complainant` (those of all single tests): `delta` (mean of the single ones), `beyond_tau`
-        (by each attribute), `significant` (by each, at `alpha` divided by their number), `significant_adjusted` (the
-        same, adjusted over all complainants), `cf_flip` if all single tests have it, and `prob_beyond_tau` if all
-        single tests are of the same draws of one posterior.
+        Indexed by `k` and `complainant` (those of all single tests): `rejected`, `delta` (mean of the single ones),
+        `beyond_tau` (by each attribute), `significant` (by each, at `alpha` divided by their number),
+        `significant_adjusted` (the same, adjusted over all complainants), `cf_flip` if all single tests have it, and
+        `prob_beyond_tau` if all single tests are of the same draws of one posterior.
     singles : tuple of SituationTestingResult
         The single tests.
     draw_cases : numpy.ndarray or None
@@ -51,8 +51,8 @@ class MultipleDiscriminationResult(AuditResult):
         return "Multiple discrimination: " + ", ".join(single.title for single in self.singles)
 
     def summary(self) -> pd.DataFrame:
-        """Count the cases, a row for each `k`, as `SituationTestingResult.summary` does."""
-        return count_cases(self.table, self.draw_cases, self.settings["prob"])
+        """Count the cases, a row for each `k`, as `SituationTestingResult.summary` does, without discoveries."""
+        return count_cases(self.table, self.draw_cases, self.settings["prob"], self.settings["alpha"])
 
     @property
     def intervals(self) -> pd.DataFrame:
@@ -115,7 +115,7 @@ class MultipleDiscriminationResult(AuditResult):
 
 
 def multiple_discrimination(results: Sequence[SituationTestingResult]) -> MultipleDiscriminationResult:
-    """Find who is discriminated by each of several attributes, separately.
+    """Find whose delta is beyond tau by each of several attributes, separately (multiple discrimination).
 
     The complainants are those of all tests. Significance is judged at `alpha` divided by the number of attributes
     (Bonferroni).
@@ -140,10 +140,10 @@ def multiple_discrimination(results: Sequence[SituationTestingResult]) -> Multip
     >>> people["score"] = range(12)
     >>> people["hired"] = (people.score > 6).astype(int)
     >>> singles = [
-    ...     ca.situation_testing(people, "hired", protected, features=["score"], k=2)
+    ...     ca.situation_testing(people, "hired", protected, features=["score"], k=1)
     ...     for protected in ({"sex": "F"}, {"race": "B"})
     ... ]
-    >>> ca.multiple_discrimination(singles).summary().loc[2, "complainants"].item()
+    >>> ca.multiple_discrimination(singles).summary().loc[1, "complainants"].item()
     3
     """
     singles = tuple(results)
@@ -163,6 +163,7 @@ def multiple_discrimination(results: Sequence[SituationTestingResult]) -> Multip
     index = pd.MultiIndex.from_product([settings["k"], common], names=["k", "complainant"])
     corrected = [_corrected(single, index, len(singles)) for single in singles]
     columns = {
+        "rejected": singles[0].table.loc[index, "rejected"].to_numpy(),
         "delta": np.mean([table["delta"] for table in corrected], axis=0),
         "beyond_tau": np.all([table["beyond_tau"] for table in corrected], axis=0),
         "significant": np.all([table["significant"] for table in corrected], axis=0),
@@ -205,7 +206,7 @@ def _same_draws(singles: Sequence[SituationTestingResult]) -> bool:
 
 
 def _joint(singles: Sequence[SituationTestingResult], common: "pd.Index[Any]") -> np.ndarray:
-    """Return who is discriminated by each attribute at each draw: sizes × draws × complainants."""
+    """Return whose delta is beyond tau by each attribute at each draw: sizes × draws × complainants."""
     sizes = singles[0].settings["k"]
     beyond = []
     for single in singles:

@@ -82,6 +82,7 @@ def of_records(data_set_of_two):
     ]
 
 
+@pytest.mark.filterwarnings("ignore:.*rest on a poor match:causalaudit.errors.CausalAuditWarning")  # few people
 def test_significance_by_each_is_adjusted_over_the_complainants(of_records):
     """The largest of the p-values, times their number, in the step-up procedure."""
     both = ca.multiple_discrimination(of_records)
@@ -104,6 +105,7 @@ def test_significance_by_each_is_adjusted_over_the_complainants(of_records):
     assert both.intervals.empty
 
 
+@pytest.mark.filterwarnings("ignore:.*rest on a poor match:causalaudit.errors.CausalAuditWarning")  # few people
 def test_a_saved_result_answers_as_before(of_records, tmp_path):
     both = ca.multiple_discrimination(of_records)
     both.save(tmp_path / "both.nc")

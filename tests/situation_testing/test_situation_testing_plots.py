@@ -121,6 +121,7 @@ def test_where_there_is_no_case_the_plot_says_so(applicants):
         ca.plots.plot_groups(none, [], "salary")
 
 
+@pytest.mark.filterwarnings("ignore:.*rest on a poor match:causalaudit.errors.CausalAuditWarning")  # few people
 def test_a_level_that_only_the_counterfactual_has_is_drawn(people):
     worlds = ca.CounterfactualDraws.from_frame(people[["salary"]].assign(town="C"))
     moved = ca.situation_testing(
