@@ -23,7 +23,7 @@ from benchmarks.peers.subgroup_auditors import gerryfair_detector, multiaccuracy
 from benchmarks.report import Figure, Report, cpu_seconds, median_cpu_seconds, peak_gigabytes
 from causalaudit.bias_scan import BiasScanResult, evaluate_power
 from causalaudit.bias_scan.evidence.expectations import LogisticModels
-from causalaudit.bias_scan.evidence.scores import evidence_of
+from causalaudit.bias_scan.evidence.scores import dispersion_of, evidence_of
 from causalaudit.bias_scan.evidence.search import FoundSubgroup, SubgroupSearch
 from causalaudit.bias_scan.question.scan_question import ScanQuestion, read_question
 from causalaudit.errors import CausalAuditWarning, DataError
@@ -70,7 +70,9 @@ def search(question: ScanQuestion, chance: np.ndarray, exhaustive: bool) -> Foun
     """Count the people and find their best subgroup, with given expectations."""
     strata = question.strata()
     plan = SubgroupSearch.plan(strata.cells, question.sizes, 1.0, RESTARTS, 0)
-    evidence = evidence_of(question, strata, strata.protected_counts(question.protected)[None], chance)
+    protected = strata.protected_counts(question.protected)[None]
+    dispersion = dispersion_of(question, strata, strata.count - protected, chance)
+    evidence = evidence_of(question, strata, protected, chance, dispersion)
     return replace(plan, exhaustive=exhaustive).best(evidence)[0]
 
 

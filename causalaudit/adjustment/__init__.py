@@ -5,7 +5,7 @@ many sets of weights, and people can be predicted by others only. Flexible model
 cross-fitted (`crossfit`), and enter doubly robust estimates (`doubly_robust`).
 """
 
-from causalaudit.adjustment.bayesian import RegressionDraws, draw_regression
+from causalaudit.adjustment.balance import balance_table
 from causalaudit.adjustment.covariates import (
     Cells,
     Covariates,
@@ -14,8 +14,15 @@ from causalaudit.adjustment.covariates import (
     standardising_penalty,
 )
 from causalaudit.adjustment.crossfit import Crossfitted, crossfit, fold_of
-from causalaudit.adjustment.doubly_robust import DoublyRobust, doubly_robust, fit_chance
-from causalaudit.adjustment.flexible import flexible_models
+from causalaudit.adjustment.doubly_robust import (
+    SMALLEST_CHANCE,
+    DoublyRobust,
+    doubly_robust,
+    fit_chance,
+    odds_of_other,
+    spread,
+)
+from causalaudit.adjustment.flexible import SplineBasis, flexible_models
 from causalaudit.adjustment.logistic import (
     coefficient_influence,
     fit_logistic,
@@ -37,10 +44,12 @@ from causalaudit.adjustment.propensity import (
     log_odds,
     odds,
     weight_summary,
+    well_filled,
 )
 
 __all__ = [
     "SMALLEST",
+    "SMALLEST_CHANCE",
     "Cells",
     "Covariates",
     "Crossfitted",
@@ -50,14 +59,14 @@ __all__ = [
     "NoOverlapError",
     "OutcomeRegression",
     "Propensity",
-    "RegressionDraws",
     "SaturatedPropensity",
+    "SplineBasis",
+    "balance_table",
     "check_declared",
     "check_overlap",
     "coefficient_influence",
     "crossfit",
     "doubly_robust",
-    "draw_regression",
     "fit_chance",
     "fit_estimator",
     "fit_logistic",
@@ -66,11 +75,14 @@ __all__ = [
     "fold_of",
     "log_odds",
     "odds",
+    "odds_of_other",
     "one_sided",
     "predict_logistic",
     "regress",
+    "spread",
     "standardise",
     "standardising_penalty",
     "weight_summary",
+    "well_filled",
     "with_intercept",
 ]

@@ -190,6 +190,9 @@ def doubly_robust(
     fitted = fit_chance(covariates, group, weights=weights, seed=seed) if propensity is None else propensity
     expected, names = np.empty((len(values), 2, values.shape[1])), set()
     for place, xi in np.ndindex(len(values), 2):
+        if place and _repeated(values, place) and (hints is None or _repeated(hints[:, xi], place)):
+            expected[place, xi] = expected[place - 1, xi]  # a classifier that does not read the group
+            continue
         extra = [] if hints is None or np.ptp(hints[place, xi]) == 0 else [hints[place, xi]]
         found = crossfit(
             np.column_stack([covariates.design, *extra]), values[place], fitted.fold,
@@ -204,3 +207,8 @@ def doubly_robust(
         expected,
         {"propensity": fitted.model, "expectation": " and ".join(sorted(names))},
     )
+
+
+def _repeated(rows: np.ndarray, place: int) -> bool:
+    """Return whether a row is the same as the one before it."""
+    return np.array_equal(rows[place], rows[place - 1])

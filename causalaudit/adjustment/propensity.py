@@ -14,6 +14,7 @@ Form = Literal["auto", "saturated", "logistic"]
 # Probabilities are kept this far from 0 and 1 where log-odds or weights are taken of them.
 SMALLEST = 1e-6
 IMPOSSIBLE = 1e-6  # a fitted propensity below it is none
+FILLED = 20  # people in a cell of covariates, of which its probabilities can be counted
 
 
 class NoOverlapError(DataError):
@@ -104,6 +105,28 @@ def fit_propensity(
     saturated = covariates.discrete if form == "auto" else form == "saturated"
     model = SaturatedPropensity if saturated else LogisticPropensity
     return model(covariates, np.asarray(group, dtype=float))
+
+
+def well_filled(covariates: Covariates, group: np.ndarray) -> bool:
+    """Return whether there are enough people to count a propensity in every combination of values.
+
+    All covariates are discrete, there are twenty people a cell on average, and no smaller cell lacks one of the groups:
+    that would be chance, whereas a large cell without one of them says that there is no overlap.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> people = Covariates.of(pd.DataFrame({"sex": ["m", "f"] * 100, "job": list("abcdefghij") * 20}), ["sex", "job"])
+    >>> group = np.arange(200) // 10 % 2
+    >>> well_filled(people, group), well_filled(people.only(np.arange(200) < 190), group[:190])
+    (True, False)
+    """
+    if not covariates.discrete:
+        return False
+    cells = covariates.cells
+    ours, everyone = cells.sums(np.stack([np.asarray(group, dtype=float), np.ones(len(covariates))]))
+    one_sided = (ours == 0) | (ours == everyone)
+    return bool(everyone.mean() >= FILLED and not (one_sided & (everyone < FILLED)).any())
 
 
 def log_odds(chance: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from causalaudit.bias_scan.evidence.counterfactual_expectations import check_wor
 from causalaudit.bias_scan.evidence.disparity import compare
 from causalaudit.bias_scan.evidence.expectations import choose_models
 from causalaudit.bias_scan.evidence.expected_people import ExpectedPeople, expect_people
+from causalaudit.bias_scan.evidence.misfit import warn_of_misfit
 from causalaudit.bias_scan.evidence.null_tables import p_value_of
 from causalaudit.bias_scan.evidence.search import FoundSubgroup, SubgroupSearch
 from causalaudit.bias_scan.evidence.stability import inclusion
@@ -33,7 +34,10 @@ def scan_bias(
     given: int | None = None,
     direction: str = "positive",
     features: Sequence[str] | None = None,
+    adjust_for: Sequence[str] | None = None,
     bins: Bins = None,
+    scale: str = "mean",
+    sigma: float | None = None,
     penalty: float = 1.0,
     iterations: int = 500,
     permutations: int = 0,
@@ -77,10 +81,18 @@ def scan_bias(
     direction
         "positive": the event is more frequent than expected; "negative": less.
     features
-        A list of the columns that are scanned and adjusted for; default all others.
+        A list of the columns whose values form subgroups; default all others.
+    adjust_for
+        A list of the columns that the models see (Table 4 of the paper has two lists); default the features.
     bins
         How numbers are cut for the scan (they stay numbers in the models): a number of quantile bins, ascending edges,
         or either by column. Default quartiles for numbers with more than ten values.
+    scale
+        Of predictions: "mean" compares their means with expected means, whatever their spread (a quasi-likelihood,
+        divided by their dispersion). "paper" compares log-odds with the log-odds of the expected mean, as section 2.2
+        (case B) and Table 2 do, for the paper's tables: predictions that are spread out deviate though they are fair.
+    sigma
+        The standard deviation of the paper's Gaussian score, which the paper leaves open; default 1.
     penalty
         Subtracted from the score for each value that a subgroup lists; a feature with all its values lists none.
     iterations
@@ -93,17 +105,18 @@ def scan_bias(
         type-I error grows when A depends on X.
     propensity, expectation
         Scikit-learn classifiers for P(A | X) and for the event; the second must take `sample_weight`. Default: logistic
-        regression with an L2 penalty, C = 1.
+        regressions with an L2 penalty, C = 1, plain as the paper's or with splines of numbers and interactions of all
+        pairs, whichever is expected to have the smaller log loss for other people (`settings` says which); plain on the
+        paper's scale, or if one classifier alone is given.
     counterfactuals
         Counterfactuals of the protected people with another status: expectations are their counterfactual events, and
         the scan finds the subgroup with the largest causal disparity. They must hold the column of the event.
     posterior_draws
-        How many draws of a Bayesian outcome model to make (a regression with the default's penalty as its prior,
-        whatever `expectation` is), for the interval of the disparity and the stability of the subgroup; 0 for none.
-        With 200 draws 90 % intervals covered 81 % in a simulation, with 2,000 draws 90 %.
+        How many draws of the disparity to make, for its interval (the Bayesian bootstrap: nothing is assumed about the
+        law of the events), and of the default outcome model, for the stability of the subgroup; 0 for none.
     draws
-        Draws of the counterfactuals that are used, evenly spaced, for the same; None: all that there are. An interval
-        needs two.
+        Draws of the counterfactuals that are used, evenly spaced, for the same; None: all that there are. A 90 %
+        interval needs 19.
     split
         The share of people who are searched; disparities are measured on the others. Only so are their intervals valid
         after the search.
@@ -146,18 +159,19 @@ def scan_bias(
     )  # fmt: skip
     question = read_question(
         data, protected, outcome, prediction=prediction, recommendation=recommendation, criterion=criterion,
-        given=given, direction=direction, features=features, bins=bins,
+        given=given, direction=direction, features=features, adjust_for=adjust_for, bins=bins, scale=scale,
+        sigma=sigma,
     )  # fmt: skip
     if counterfactuals is not None:
         check_worlds(counterfactuals, question.groups, numbers)
     elif draws is not None:
         raise DataError(
             f"draws is {draws!r}, but draws are those of counterfactuals, and none are given: "
-            f"posterior_draws={draws!r} makes as many from a Bayesian outcome model."
+            f"posterior_draws={draws!r} makes as many of the disparity."
         )
-    models = choose_models(propensity, expectation)
+    models = choose_models(propensity, expectation, scale)
     parts = [
-        expect_people(part, models, counterfactuals, numbers, progress)
+        expect_people(part, models, counterfactuals, numbers)
         for part in split_people(question, numbers["split"], numbers["seed"])
     ]
     searched, measured = parts[0], parts[-1]
@@ -166,6 +180,11 @@ def scan_bias(
     )
     found = search.best(searched.evidence, numbers["top"])
     curves = look_at_models(searched)
+    if counterfactuals is None:
+        models = models.of(searched.strata, searched.protected)
+        if found:
+            disparity = compare(searched, found[0].masks, numbers["prob"], numbers["seed"])["disparity"]
+            warn_of_misfit(searched, models, disparity)
     p_value, null_scores = None, None
     if numbers["permutations"]:
         score = found[0].score if found else 0.0
@@ -182,8 +201,11 @@ def scan_bias(
             "given": question.criterion.given,
             "direction": direction,
             "features": [feature.name for feature in question.features],
+            "adjust_for": [feature.name for feature in question.adjusted],
             "scanned_by": {feature.name: feature.scanned_by for feature in question.features},
             "bins": plain_bins(bins),
+            "scale": scale,
+            "sigma": question.sigma if question.gaussian else None,
             "propensity": models.names[0],
             "expectation": models.names[1],
             "counterfactuals": None if counterfactuals is None else counterfactuals.settings,

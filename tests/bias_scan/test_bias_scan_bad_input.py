@@ -59,7 +59,8 @@ def test_probabilities_outside_their_range(people, run):
     with pytest.raises(DataError, match="must be a probability, but holds 'high'"):
         run(people.assign(p="high"), prediction="p")
     with pytest.warns(CausalAuditWarning, match="2 of 400 predictions are 0 or 1, whose log-odds are infinite"):
-        run(people.assign(p=people.p.where(people.index > 1, 1.0)), prediction="p")
+        run(people.assign(p=people.p.where(people.index > 1, 1.0)), prediction="p", scale="paper")
+    run(people.assign(p=people.p.where(people.index > 1, 1.0)), prediction="p")  # means need no log-odds
 
 
 def test_recommendations_and_outcomes_are_binary(people, run):
@@ -128,7 +129,8 @@ def test_thin_overlap_and_poor_calibration(run):
     assert "The overlap is thin: weighted to look like the protected people" in said
     crossed = people.assign(flagged=((people.x1 == "a") ^ (people.x2 == "a")).astype(int))
     crossed.loc[rng.choice(3000, 300, replace=False), "flagged"] ^= 1
-    assert "The outcome model is poorly calibrated: where it says" in warned(run, crossed)
+    assert "The outcome model is poorly calibrated: where it says" in warned(run, crossed, scale="paper")
+    assert warned(run, crossed) == ""  # the default models see that the features interact
 
 
 def test_criteria(people, run):
@@ -188,7 +190,7 @@ def test_features_and_bins(people, run):
         ("draws", 0, "draws is 0, but must be a whole number of at least 1"),
         ("draws", 400, "draws is 400, but draws are those of counterfactuals, and none are given: posterior_draws=400"),
         ("posterior_draws", -1, "posterior_draws is -1, but must be a whole number of at least 0"),
-        ("posterior_draws", 1, "posterior_draws is 1, but an interval needs at least 2 draws"),
+        ("posterior_draws", 1, "posterior_draws is 1, but an interval of 90% needs at least 19 draws"),
         ("seed", -1, "seed is -1, but must be a whole number of at least 0"),
         ("null", "bootstrap", "null is 'bootstrap', but must be 'propensity' or 'permutation'"),
         ("split", 1.0, "split is 1.0, but must be a number between 0 and 1"),

@@ -80,7 +80,7 @@ def coverage(effect, split, sizes=(2, 3), penalty=0.2, data_sets=DATA_SETS):
             warnings.simplefilter("ignore")
             result = ca.scan_bias(
                 people, PROTECTED, "y", recommendation="flagged", features=features, penalty=penalty,
-                posterior_draws=2000, split=split, seed=number, progress=False,
+                posterior_draws=200, split=split, seed=number, progress=False,
             )  # fmt: skip
         if result.subgroup is not None:
             found.append(covers(result.table.iloc[0], truth.of(result.subgroup)))

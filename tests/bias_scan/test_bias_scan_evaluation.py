@@ -241,7 +241,7 @@ def test_detection_power_is_that_of_the_reference(defendants):
     The reference does not print its standard errors: a mean m of numbers in [0, 1] has one of sqrt(m (1 − m) / 30) at
     most, and the page says at most 0.07.
     """
-    summary = evaluate_power(defendants[COVARIATES], datasets=30, progress=False).summary()
+    summary = evaluate_power(defendants[COVARIATES], datasets=30, scale="paper", progress=False).summary()
     reference = np.ravel(REFERENCE)
     known = np.minimum(0.07, np.sqrt(reference * (1 - reference) / 30))
     error = np.hypot(summary["standard_error"], known)

@@ -1,4 +1,4 @@
-"""The Bayesian outcome model, the disparity's interval, splits, and scans of counterfactuals."""
+"""Draws of expectations, the disparity's interval, splits, and scans of counterfactuals."""
 
 import numpy as np
 import pandas as pd
@@ -8,10 +8,11 @@ import pytest
 from bias_scan_people import biased, fair, people_of
 from scipy import stats
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression
 
 import causalaudit as ca
-from causalaudit.bias_scan.evidence.expected_people import draw_expectations
+from causalaudit.adjustment import fit_logistic, odds, predict_logistic, standardising_penalty
+from causalaudit.bias_scan.evidence.expectation_draws import draw_expectations
+from causalaudit.bias_scan.evidence.expectations import LogisticModels
 from causalaudit.bias_scan.question.scan_question import read_question
 
 FEATURES = ["x1", "x2"]
@@ -22,39 +23,38 @@ def asked(people, **scan):
     return read_question(people, PROTECTED, "y", features=FEATURES, **scan)
 
 
-def test_the_posterior_surrounds_the_penalised_fit():
-    """The prior of the effects is the penalty: the mean is near the unweighted fit, the spread near its error."""
+@pytest.mark.parametrize("scan", [{"recommendation": "flagged"}, {"prediction": "p"}, {"prediction": "p", "given": 1}])
+def test_draws_of_expectations_surround_the_model_of_the_scan(scan):
     people = fair(3000, seed=0)
-    question = asked(people, recommendation="flagged")
+    question = asked(people, **scan)
     strata = question.strata()
-    mean = draw_expectations(question, strata, 800, 0, progress=False).chance(slice(None))
-    rest = people[people.group != "b"]
-    dummies = pd.get_dummies(rest[FEATURES], drop_first=True).astype(float)
-    scaled = (dummies - dummies.mean()) / dummies.std(ddof=0)
-    model = LogisticRegression(tol=1e-10, max_iter=10_000).fit(scaled.assign(y=rest.y).to_numpy(), rest.flagged)
-    design = (strata.outcome_design[:, :-1] - dummies.mean().to_numpy()) / dummies.std(ddof=0).to_numpy()
-    expected = model.predict_proba(np.column_stack([design, strata.condition]))[:, 1]
-    error = mean.std(axis=0)
-    assert (np.abs(mean.mean(axis=0) - expected) < 0.25 * error).all()
+    protected = strata.protected_counts(question.protected)
+    fitted = LogisticModels().expect(strata, protected[None])
+    drawn = draw_expectations(strata, protected, fitted.propensity[0], strata.outcome_design, 4000, 0).chance(
+        slice(None)
+    )
+    error = drawn.std(axis=0)
+    assert (np.abs(np.median(drawn, axis=0) - fitted.chance[0]) < 0.1 * error).all()
     assert (error < 0.05).all()
 
 
-def test_expected_probabilities_are_means_of_probabilities():
-    """The scan compares log-odds; the mean of a probability is that of the normal law of its log-odds."""
-    people = fair(2000, seed=1)
-    question = asked(people, prediction="p")
+def test_the_spread_of_expectations_is_that_of_refits():
+    """Against refits to resampled people, with their weights: predictions vary less than events do."""
+    people = fair(1500, seed=1)
+    question = asked(people, prediction="p", given=0)
     strata = question.strata()
-    drawn = draw_expectations(question, strata, 200, 0, progress=False)
-    scan, mean = drawn.chance(slice(None)), drawn.mean(slice(None), np.arange(len(strata.kept)))
-    rest = people[people.group != "b"]
-    for code, letter in enumerate("ab"):
-        for y in (0, 1):
-            inside = (strata.cells[strata.cell, 0] == code) & (strata.condition_value == y)
-            own = rest[(rest.x1 == letter) & (rest.y == y)]
-            weight = strata.by_stratum(strata.count - strata.protected_counts(question.protected))[inside]
-            assert own.p.mean() == pytest.approx(np.average(mean.mean(axis=0)[inside], weights=weight), abs=0.02)
-    # Averaging over the noise draws probabilities towards one half.
-    assert (np.abs(mean - 0.5) <= np.abs(scan - 0.5) + 1e-12).all()
+    protected = strata.protected_counts(question.protected)
+    fitted = LogisticModels().expect(strata, protected[None])
+    drawn = draw_expectations(strata, protected, fitted.propensity[0], strata.outcome_design, 4000, 0).chance(
+        slice(None)
+    )
+    others, rows = strata.count - protected, strata.outcome_design
+    weight = odds(fitted.propensity[0])[strata.covariates_of[strata.kept]]
+    again = strata.by_stratum(np.random.default_rng(0).poisson(others, (2000, len(others))).astype(float))
+    sums = np.random.default_rng(0).poisson(others, (2000, len(others))) * strata.event
+    penalty = standardising_penalty(rows, again, as_it_is=False)
+    refitted = predict_logistic(rows, fit_logistic(rows, strata.by_stratum(sums) * weight, again * weight, penalty))
+    assert drawn.std(axis=0) == pytest.approx(refitted.std(axis=0), rel=0.1)
 
 
 def test_the_disparity_is_uncertain_on_both_sides():
@@ -91,7 +91,7 @@ def test_intervals_are_labelled():
         (kind,) = result.intervals.to_dict("records")
         assert (kind["kind"], kind["level"], kind["type"], kind["scope"]) == ("credible", 0.9, "credible", "one unit")
         assert kind["about"] == f"the disparity of the subgroup in the population, {words}"
-        assert "outcome model" in kind["known"]
+        assert "one of the two" in kind["known"]
         assert {"credible_low", "credible_high"} <= set(result.table)
     named = searched.disparity({"x1": ["a"]})
     assert named["interval"] == "90% credible, in a subgroup that was named beforehand"
@@ -172,10 +172,14 @@ def test_a_counterfactual_scan_of_probabilities_and_other_events():
     p = expit(np.log(people.p / (1 - people.p)) - 1.0 * hit)
     worlds = ca.CounterfactualDraws.from_frame(people.assign(p=p), do={"group": "w"})
     scan = {"prediction": "p", "features": FEATURES, "counterfactuals": worlds}
-    result = ca.scan_bias(people, PROTECTED, "y", penalty=0.1, **scan)
+    result = ca.scan_bias(people, PROTECTED, "y", penalty=0.1, scale="paper", **scan)
     assert result.subgroup == {"x1": ["a"]}
     assert result.parameter == pytest.approx(1.0)
     assert result.llr == pytest.approx(hit.sum() / 2)
+    means = ca.scan_bias(people, PROTECTED, "y", penalty=0.1, **scan)
+    assert means.subgroup == {"x1": ["a"]}
+    assert means.parameter > 1
+    assert means.table["disparity"].iloc[0] == pytest.approx((people.p - p)[hit].mean())
     flipped = ca.CounterfactualDraws.from_frame(known_counterfactuals(people))
     rates = [
         ca.scan_bias(

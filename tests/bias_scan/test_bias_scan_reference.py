@@ -49,8 +49,14 @@ def scan(compas, row, **options):
         # A protected class of eleven people leaves the outcome model poorly calibrated, and it says so.
         warnings.simplefilter("ignore", CausalAuditWarning)
         return ca.scan_bias(
-            compas, {row["attribute"]: row["protected"]}, "y", features=others(row), **SCANS[row["scan"]], **options
-        )
+            compas,
+            {row["attribute"]: row["protected"]},
+            "y",
+            features=others(row),
+            scale="paper",
+            **SCANS[row["scan"]],
+            **options,
+        )  # fmt: skip
 
 
 def test_the_reference_rows(compas, rows):
@@ -98,6 +104,7 @@ def test_common_names(compas, rows):
             "criterion": NAMES[row["scan"]],
             "direction": SCANS[row["scan"]]["direction"],
             "features": others(row),
+            "scale": "paper",
         }
         named = ca.scan_bias(
             compas, {row["attribute"]: row["protected"]}, "y", prediction="P", recommendation="Pbin", **options
@@ -108,12 +115,13 @@ def test_common_names(compas, rows):
 def both_searches(compas, row, protected=None):
     """The best subgroup by exhaustion and by ascent with the default restarts."""
     protected_class = {row["attribute"]: row["protected"]}
-    question = read_question(compas, protected_class, "y", features=others(row), **SCANS[row["scan"]])
+    question = read_question(compas, protected_class, "y", features=others(row), scale="paper", **SCANS[row["scan"]])
     if protected is not None:
         question = dataclasses.replace(question, protected=protected(question.protected))
     strata = question.strata()
     counts = strata.protected_counts(question.protected)[None]
-    evidence = evidence_of(question, strata, counts, LogisticModels().expect(strata, counts).chance)
+    chance = LogisticModels().expect(strata, counts).chance
+    evidence = evidence_of(question, strata, counts, chance, np.ones(1))
     search = SubgroupSearch.plan(strata.cells, question.sizes, 1.0, 500, 0)
     assert search.exhaustive
     people = np.bincount(evidence.cell, evidence.size[0], len(search.cells)) > 0

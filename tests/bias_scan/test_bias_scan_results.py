@@ -78,7 +78,7 @@ def test_an_empty_answer_says_what_was_looked_for():
     [
         {"permutations": 20, "posterior_draws": 20, "split": 0.5, "top": 2},
         {"features": ["x1", "age"], "bins": {"age": [30, 40]}, "given": 0},
-        {"penalty": 1000.0, "posterior_draws": 10, "direction": "negative"},
+        {"penalty": 1000.0, "posterior_draws": 20, "direction": "negative"},
         {"counterfactuals": True},
     ],
 )

@@ -19,14 +19,14 @@ from causalaudit.bias_scan.evidence.scores import Evidence, maximise
 from causalaudit.bias_scan.evidence.search import SubgroupSearch
 
 
-def definition(event, expected, gaussian, positive):
+def definition(event, expected, sigma, positive):
     """F(S) of Table 2, by a search over its parameter."""
     if not len(event):
         return 0.0
-    if gaussian:
+    if sigma:
         delta = np.log(event / (1 - event)) - np.log(expected / (1 - expected))
         mu = delta.mean()
-        return (2 * mu * delta.sum() - len(delta) * mu**2) / 2 if (mu > 0) == positive else 0.0
+        return (2 * mu * delta.sum() - len(delta) * mu**2) / 2 / sigma**2 if (mu > 0) == positive else 0.0
 
     def loss(log_q):
         q = np.exp(log_q)
@@ -36,11 +36,21 @@ def definition(event, expected, gaussian, positive):
     return max(0.0, -minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-10}).fun)
 
 
+def dispersion_by_definition(people, question, strata, chance):
+    """Pearson's dispersion of predictions among the others, person by person; 1 for anything else."""
+    if question.gaussian or not question.criterion.probabilities:
+        return 1.0
+    others = np.flatnonzero(~question.protected & question.inside)
+    expected = chance[np.searchsorted(strata.kept, strata.stratum_of[strata.record_of[others]])]
+    return np.mean((people.p.to_numpy()[others] - expected) ** 2 / (expected * (1 - expected)))
+
+
 def brute_force(people, features, penalty, direction, scan):
     """The best of all subgroups, from the definition, person by person."""
     question, strata, _, chance = evidence_of(people, features=features, direction=direction, **scan)
     where, event, expected = person_by_person(question, strata, chance)
-    gaussian, positive = question.criterion.gaussian, direction == "positive"
+    sigma, positive = question.sigma if question.gaussian else None, direction == "positive"
+    spread = dispersion_by_definition(people, question, strata, chance)
     best = (0.0, None)
     levels = {name: sorted(people[name].unique()) for name in features}
     sets = [
@@ -54,7 +64,7 @@ def brute_force(people, features, penalty, direction, scan):
         listed = {
             name: values for name, values in zip(features, choice, strict=True) if len(values) < len(levels[name])
         }
-        score = definition(event[inside], expected[inside], gaussian, positive)
+        score = definition(event[inside], expected[inside], sigma, positive) / spread
         score -= penalty * sum(map(len, listed.values()))
         if score > best[0] + 1e-7:
             best = (score, listed)
@@ -93,7 +103,7 @@ def random_evidence(rng, cells, gaussian):
     size = rng.integers(0, 12, cells).astype(float)
     chance = rng.uniform(0.05, 0.95, cells)
     total = rng.normal(0, 1, cells) * size if gaussian else rng.binomial(size.astype(int), chance).astype(float)
-    return Evidence(size[None], total[None], chance[None], np.arange(cells), gaussian)
+    return Evidence(size[None], total[None], chance[None], np.arange(cells), gaussian, rng.uniform(0.5, 2, 1))
 
 
 @settings(max_examples=60)
@@ -122,14 +132,15 @@ def test_tabulated_scores_are_exact_ones(seed, gaussian):
     inside = rng.random(8) < 0.6
     tabulated, shift = maximise(profiles[inside].sum(axis=0), evidence.nodes)
     exact, at = evidence.exact(inside)
-    assert float(tabulated) == pytest.approx(exact, abs=1e-7 * (1 + evidence.size.sum()))
+    assert float(tabulated) == pytest.approx(exact, abs=1e-7 * (1 + evidence.size.sum()) / evidence.dispersion[0])
     if 0.01 < at < 10:
         assert float(shift) == pytest.approx(at, abs=1e-3)
 
 
 def test_scores_of_certain_events():
     """Nothing but events: the factor is infinite, the ratio that of the limit; nothing expected more: zero."""
-    evidence = Evidence(np.array([[3.0, 5.0]]), np.array([[3.0, 1.0]]), np.array([[0.2, 0.5]]), np.arange(2), False)
+    size, total, chance = np.array([[3.0, 5.0]]), np.array([[3.0, 1.0]]), np.array([[0.2, 0.5]])
+    evidence = Evidence(size, total, chance, np.arange(2), False, np.ones(1))
     assert evidence.exact(np.array([True, False])) == (pytest.approx(-3 * np.log(0.2)), np.inf)
     assert evidence.exact(np.array([False, True])) == (0.0, 0.0)
     assert evidence.exact(np.array([False, False])) == (0.0, 0.0)
@@ -137,7 +148,7 @@ def test_scores_of_certain_events():
 
 def test_a_gaussian_score_in_closed_form():
     people = biased(200, seed=5)
-    question, strata, evidence, chance = evidence_of(people, features=["x1"], prediction="p", given=0)
+    question, strata, evidence, chance = evidence_of(people, features=["x1"], prediction="p", given=0, scale="paper")
     _, event, expected = person_by_person(question, strata, chance)
     delta = np.log(event / (1 - event)) - np.log(expected / (1 - expected))
     ratio, shift = evidence.exact(np.ones(len(strata.kept), dtype=bool))

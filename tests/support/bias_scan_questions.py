@@ -3,11 +3,13 @@
 import numpy as np
 
 from causalaudit.bias_scan.evidence.expectations import LogisticModels
+from causalaudit.bias_scan.evidence.scores import dispersion_of
 from causalaudit.bias_scan.evidence.scores import evidence_of as evidence_of_people
 from causalaudit.bias_scan.question.scan_question import read_question
 
 SCANS = {
     "separation of predictions": {"prediction": "p"},
+    "separation of predictions, the paper's scale": {"prediction": "p", "scale": "paper", "sigma": 0.8},
     "separation of recommendations": {"recommendation": "flagged"},
     "sufficiency of predictions": {"prediction": "p", "criterion": "sufficiency"},
     "sufficiency of recommendations": {"recommendation": "flagged", "criterion": "sufficiency"},
@@ -25,7 +27,8 @@ def evidence_of(people, **options):
     strata = question.strata()
     protected = strata.protected_counts(question.protected)[None]
     chance = LogisticModels().expect(strata, protected).chance
-    return question, strata, evidence_of_people(question, strata, protected, chance), chance[0]
+    dispersion = dispersion_of(question, strata, strata.count - protected, chance)
+    return question, strata, evidence_of_people(question, strata, protected, chance, dispersion), chance[0]
 
 
 def person_by_person(question, strata, chance):

@@ -118,7 +118,7 @@ def _separated(question: ScanQuestion, fitted: FittedExpectations) -> list[str]:
     inside = question.inside
     ours, others = question.protected & inside, ~question.protected & inside
     touched, named = np.zeros(len(inside), dtype=bool), []
-    for feature in question.features:
+    for feature in question.adjusted:
         size = len(feature.values)
         number = np.bincount(feature.codes[others], minlength=size)
         events = np.bincount(feature.codes[others], question.event[others], size)

@@ -1,12 +1,12 @@
 """Expectations from counterfactual draws: what would have happened to the protected people themselves."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from causalaudit.adjustment import log_odds
+from causalaudit.adjustment import SMALLEST, log_odds
 from causalaudit.bias_scan.question.scan_question import ScanQuestion
 from causalaudit.bias_scan.question.strata import Strata
 from causalaudit.counterfactuals import CounterfactualDraws
@@ -26,16 +26,24 @@ class MeanCounterfactuals:
 
     Attributes
     ----------
-    rates, means : numpy.ndarray
-        Draws × groups of people: what the scan compares with (rates, of which 0 and 1 are moved by half an event;
-        probabilities averaged as log-odds), and the plain mean of the counterfactual events.
+    rates : numpy.ndarray
+        Draws × groups of people: what the scan compares with: rates, of which 0 and 1 are moved by half an event, and
+        means of probabilities (of their log-odds, on the paper's scale).
+    means : numpy.ndarray
+        Groups of people: the plain mean of their counterfactual events, over all draws.
     group : numpy.ndarray
         The group of each kept stratum.
+    events : numpy.ndarray
+        Draws × protected people who are scanned: their counterfactual events.
+    dispersion : float
+        What scores are divided by: of predictions, that of the counterfactual ones around the mean of their group.
     """
 
     rates: np.ndarray
     means: np.ndarray
     group: np.ndarray
+    events: np.ndarray
+    dispersion: float
 
     @property
     def number(self) -> int:
@@ -46,13 +54,15 @@ class MeanCounterfactuals:
         if draws is None:
             return self
         kept = np.unique(np.linspace(0, self.number - 1, min(draws, self.number)).round().astype(int))
-        return MeanCounterfactuals(self.rates[kept], self.means[kept], self.group)
+        return replace(self, rates=self.rates[kept], events=self.events[kept])
 
     def chance(self, draws: slice) -> np.ndarray:
         return self.rates[draws][:, self.group]
 
-    def mean(self, draws: slice, which: np.ndarray) -> np.ndarray:
-        return self.means[draws][:, self.group[which]]
+    @property
+    def mean(self) -> np.ndarray:
+        """The mean counterfactual event of each kept stratum."""
+        return self.means[self.group]
 
 
 def check_worlds(worlds: CounterfactualDraws, groups: Groups, numbers: dict[str, Any]) -> None:
@@ -98,16 +108,25 @@ def average_counterfactuals(
         return np.stack([np.bincount(of_person, row, len(size)) for row in events]) / size
 
     def rates(events: np.ndarray, number: int) -> np.ndarray:
-        least = 0.5 / (size * number + 1)
+        least = SMALLEST if question.criterion.probabilities else 0.5 / (size * number + 1)
         return np.clip(means(events), least, 1 - least)
 
     average = values.mean(axis=0)[None]
-    if question.criterion.gaussian:
+    if question.gaussian:
         odds = log_odds(values)
         overall, each = expit(means(odds.mean(axis=0)[None])), expit(means(odds))
     else:
         overall, each = rates(average, len(values)), rates(values, 1)
-    return MeanCounterfactuals(overall, means(average), group), MeanCounterfactuals(each, means(values), group)
+    dispersion = _dispersion(question, values, overall[0, of_person])
+    everything = MeanCounterfactuals(overall, means(average)[0], group, average, dispersion)
+    compact = values.astype(np.float32 if question.criterion.probabilities else np.int8)
+    return everything, replace(everything, rates=each, events=compact)
+
+
+def _dispersion(question: ScanQuestion, values: np.ndarray, expected: np.ndarray) -> float:
+    if question.gaussian or not question.criterion.probabilities:
+        return question.sigma**2 if question.gaussian else 1.0
+    return max(float(((values - expected) ** 2 / (expected * (1 - expected))).mean()), SMALLEST)
 
 
 def _events(question: ScanQuestion, worlds: CounterfactualDraws, ours: np.ndarray) -> np.ndarray:
@@ -129,8 +148,8 @@ def _events(question: ScanQuestion, worlds: CounterfactualDraws, ours: np.ndarra
     if levels is not None:
         values = np.asarray(levels, dtype=float)[values.astype(int)]
     values = values.astype(float)
-    allowed = (values >= 0) & (values <= 1) if question.criterion.gaussian else np.isin(values, (0, 1))
+    allowed = (values >= 0) & (values <= 1) if question.criterion.probabilities else np.isin(values, (0, 1))
     if not allowed.all():
-        wanted = "a probability" if question.criterion.gaussian else "0 or 1"
+        wanted = "a probability" if question.criterion.probabilities else "0 or 1"
         raise DataError(f"The counterfactual {event!r} must be {wanted}, but is {values[~allowed][0]:g} somewhere.")
-    return 1 - values if not question.criterion.gaussian and question.criterion.event == 0 else values
+    return 1 - values if not question.criterion.probabilities and question.criterion.event == 0 else values

@@ -1,20 +1,29 @@
-"""A subgroup of the protected class against the same subgroup of everyone else, and against its expectation."""
+"""A subgroup of the protected class against the same subgroup of everyone else, and against its expectation.
+
+The disparity of a subgroup S is what happens to its protected people beyond what is expected of them,
+
+    D(S) = E[I − m(C, X) | A = 1, S] − E[w (I − m(C, X)) | A = 0, S] / E[w | A = 0, S]
+
+with w = P(A = 1 | X) / P(A = 0 | X): the doubly robust form of an effect on the treated, within S. It is right if the
+model m of the event is right, or that of who is protected (Robins, Rotnitzky and Zhao 1994; section 2.2 of the paper
+recommends it).
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from causalaudit.adjustment import odds
+from causalaudit.bias_scan.evidence.bootstrap import Deviations, PairedDeviations
+from causalaudit.bias_scan.evidence.counterfactual_expectations import MeanCounterfactuals
 from causalaudit.bias_scan.evidence.expected_people import ExpectedPeople
-from causalaudit.intervals import hdi
-from causalaudit.progress import pieces
 from causalaudit.randomness import generator
 
-# Half an event and half a non-event are added to what happened to a subgroup: Jeffreys' prior of a rate.
-_HALF = 0.5
+Masks = Sequence[np.ndarray]
 
 
-def compare(people: ExpectedPeople, masks: Sequence[np.ndarray], prob: float, seed: int) -> dict[str, Any]:
+def compare(people: ExpectedPeople, masks: Masks, prob: float, seed: int) -> dict[str, Any]:
     """Return the comparison of a subgroup, as Table 3 of the paper does, with its expectation.
 
     Parameters
@@ -29,86 +38,102 @@ def compare(people: ExpectedPeople, masks: Sequence[np.ndarray], prob: float, se
     question = people.question
     inside = question.members(masks) & question.inside
     ours, others = (question.event[inside & who] for who in (question.protected, ~question.protected))
-    size = _sizes(people, masks)
-    number = size.sum()
+    observed = _mean(ours)
+    expected = _expected(people, masks)
     row: dict[str, Any] = {
         "metric": question.criterion.metric,
-        "observed": _mean(ours),
+        "observed": observed,
         "n": len(ours),
         "comparison": _mean(others),
         "n_comparison": len(others),
-        "expected": float(size @ people.mean / number) if number else np.nan,
+        "expected": expected,
+        "disparity": observed - expected,
     }
-    row["disparity"] = row["observed"] - row["expected"]
     draws = disparity_draws(people, masks, seed)
     if draws is not None:
         row["disparity_mean"] = float(draws.mean())
-        row["credible_low"], row["credible_high"] = map(float, hdi(draws, prob)) if number else (np.nan, np.nan)
+        # The k-th of N draws is expected to have k / (N + 1) of the law below it, however few there are.
+        ends = np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2], method="weibull")
+        row["credible_low"], row["credible_high"] = map(float, ends)
     return row
 
 
-def disparity_draws(people: ExpectedPeople, masks: Sequence[np.ndarray], seed: int) -> np.ndarray | None:
-    """Return posterior draws of the disparity of a subgroup in the population; None without draws of expectations.
+def disparity_draws(people: ExpectedPeople, masks: Masks, seed: int) -> np.ndarray | None:
+    """Return posterior draws of the disparity of a subgroup in the population; None if none were asked for.
 
-    Both sides are uncertain. The expectation varies with the draws of the outcome model; who is in the subgroup, and
-    what happened to them, by Dirichlet weights (the Bayesian bootstrap), with half an event and half a non-event added
-    at the mean expectation: at equal expectations that is the posterior Beta(k + ½, n − k + ½) of the rate.
+    Both sides are uncertain, and nothing is assumed about the law of the events: people have Dirichlet weights (the
+    Bayesian bootstrap, Rubin 1981). Where the event is binary, half an event and half a non-event are added to each
+    side: at equal expectations that is the posterior Beta(k + ½, n − k + ½) of a rate. In a counterfactual scan each
+    person is compared with herself. NaN if there is nobody on one of the sides.
     """
     if people.draws is None:
         return None
-    number = people.draws.number
-    count, event, place = _records(people, masks)
-    if not len(count):
+    number, rng = people.draws.number, generator(seed, "bias scan disparity")
+    if isinstance(people.draws, MeanCounterfactuals):
+        return _paired(people, people.draws, masks).means(rng)
+    ours, others = _sides(people, masks)
+    if not len(ours.count) or not len(others.count):
         return np.full(number, np.nan)
-    rng = generator(seed, "bias scan disparity")
-    extra = rng.gamma(_HALF, size=(number, 2))
-    out = np.empty(number)
-    for part in pieces(number, each=len(count)):
-        expected = people.draws.mean(part, place)
-        weight = rng.gamma(count, size=expected.shape)
-        middle = expected @ count / count.sum()
-        top = (weight * (event - expected)).sum(axis=1) + extra[part, 0] * (1 - middle) - extra[part, 1] * middle
-        out[part] = top / (weight.sum(axis=1) + extra[part].sum(axis=1))
-    return out
+    return ours.means(rng, number) - others.means(rng, number)
 
 
-def disparity_variances(people: ExpectedPeople, masks: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Return the variance of the disparity over draws of the expectation, and within them; NaN without draws.
+def disparity_variances(people: ExpectedPeople, masks: Masks) -> tuple[float, float]:
+    """Return the variance of the disparity from the side of the expectation, and from that of the protected people.
 
-    Given a draw, the disparity is a mean under Dirichlet weights, whose mean and variance are known: no second layer of
-    draws is needed. The two add up to the variance of `disparity_draws`.
+    They add up to the variance of `disparity_draws`; NaN without draws. In a counterfactual scan: over the draws of the
+    counterfactuals, and within them.
     """
     if people.draws is None:
         return np.nan, np.nan
-    count, event, place = _records(people, masks)
-    if not len(count):
-        return np.nan, np.nan
-    mean, within = np.empty(people.draws.number), np.empty(people.draws.number)
-    total = count.sum() + 2 * _HALF
-    for part in pieces(len(mean), each=len(count)):
-        expected = people.draws.mean(part, place)
-        middle = expected @ count / count.sum()
-        gap = event - expected
-        mean[part] = (gap @ count + _HALF * (1 - middle) - _HALF * middle) / total
-        square = (gap**2 @ count + _HALF * (1 - middle) ** 2 + _HALF * middle**2) / total
-        within[part] = (square - mean[part] ** 2) / (total + 1)
-    return float(mean.var()), float(within.mean())
+    if isinstance(people.draws, MeanCounterfactuals):
+        return _paired(people, people.draws, masks).variances()
+    ours, others = _sides(people, masks)
+    return others.variance(), ours.variance()
 
 
-def _sizes(people: ExpectedPeople, masks: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the number of protected people of the subgroup in each kept stratum."""
-    held = np.logical_and.reduce([mask[people.strata.cells[:, at]] for at, mask in enumerate(masks)])
-    return people.strata.by_stratum(people.protected) * held[people.strata.cell]
+def _expected(people: ExpectedPeople, masks: Masks) -> float:
+    """Return what is expected of the protected people of a subgroup, corrected by how others like them deviate."""
+    size = people.strata.by_stratum(people.protected) * _held(people, masks)
+    if not size.sum():
+        return np.nan
+    plain = float(size @ people.mean / size.sum())
+    if people.counterfactual:
+        return plain
+    others = _sides(people, masks)[1]
+    return plain + (others.mean() if len(others.count) else 0.0)
 
 
-def _records(people: ExpectedPeople, masks: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return number, event and kept stratum of the protected people of a subgroup, record by record."""
-    strata, count = people.strata, people.protected
-    kept = np.full(len(strata.condition_value), -1)
-    kept[strata.kept] = np.where(_sizes(people, masks) > 0, np.arange(len(strata.kept)), -1)
-    place = kept[strata.stratum_of]
-    chosen = (place >= 0) & (count > 0)
-    return count[chosen], strata.event[chosen], place[chosen]
+def _sides(people: ExpectedPeople, masks: Masks) -> tuple[Deviations, Deviations]:
+    """Return how the protected people of a subgroup deviate, and the others, weighted to look like them."""
+    assert people.fitted is not None
+    strata = people.strata
+    held = np.zeros(len(strata.condition_value), dtype=bool)
+    held[strata.kept] = _held(people, masks)
+    place = np.full(len(held), -1)
+    place[strata.kept] = np.arange(len(strata.kept))
+    weight = odds(people.fitted.propensity[0])[strata.covariates_of]
+    sides = []
+    for count, weights in ((people.protected, np.ones_like(weight)), (strata.count - people.protected, weight)):
+        chosen = held[strata.stratum_of] & (count > 0)
+        stratum = strata.stratum_of[chosen]
+        expected = people.mean[place[stratum]]
+        binary = not people.question.criterion.probabilities
+        sides.append(Deviations.of(count[chosen], weights[stratum], strata.event[chosen], expected, binary))
+    return sides[0], sides[1]
+
+
+def _paired(people: ExpectedPeople, worlds: MeanCounterfactuals, masks: Masks) -> PairedDeviations:
+    question = people.question
+    ours = question.protected & question.inside
+    chosen = question.members(masks)[ours]
+    gap = question.event[ours][chosen] - worlds.events[:, chosen]
+    return PairedDeviations(gap, binary=not question.criterion.probabilities)
+
+
+def _held(people: ExpectedPeople, masks: Masks) -> np.ndarray:
+    """Return which kept strata a subgroup holds."""
+    cells = np.logical_and.reduce([mask[people.strata.cells[:, at]] for at, mask in enumerate(masks)])
+    return np.asarray(cells[people.strata.cell])
 
 
 def _mean(values: np.ndarray) -> float:

@@ -15,10 +15,12 @@ from causalaudit.adjustment import (
     standardise,
     standardising_penalty,
 )
+from causalaudit.bias_scan.evidence.columns import Columns, choose_columns, plain_columns
 from causalaudit.bias_scan.question.strata import Strata
 from causalaudit.storage import storable
 
-_DEFAULT = "logistic regression, L2 with C = 1"
+_PLAIN = "logistic regression, L2 with C = 1"
+_FLEXIBLE = f"{_PLAIN}, with splines and interactions of pairs"
 
 
 @storable
@@ -42,7 +44,7 @@ class FittedExpectations:
 
 
 class ExpectationDraws(Protocol):
-    """Posterior draws of expectations, computed for some draws and strata at a time."""
+    """Draws of expectations, computed for some draws at a time."""
 
     @property
     def number(self) -> int:
@@ -50,9 +52,6 @@ class ExpectationDraws(Protocol):
 
     def chance(self, draws: slice) -> np.ndarray:
         """Return what the scan compares with: draws × kept strata."""
-
-    def mean(self, draws: slice, which: np.ndarray) -> np.ndarray:
-        """Return the expected mean event of some of the kept strata: draws × strata."""
 
 
 class ExpectationModels(Protocol):
@@ -62,6 +61,12 @@ class ExpectationModels(Protocol):
     def names(self) -> tuple[str, str]:
         """What they are, for the settings of a result."""
 
+    def of(self, strata: Strata, protected: np.ndarray) -> "ExpectationModels":
+        """Return the models for these people, given how many of each record are protected: chosen once."""
+
+    def default_columns(self, strata: Strata) -> Columns:
+        """Return the columns of the default models, or those that stand in for the models that are given."""
+
     def expect(self, strata: Strata, protected: np.ndarray) -> FittedExpectations:
         """Fit both models, given how many people of each record are protected (tables × records)."""
 
@@ -69,26 +74,46 @@ class ExpectationModels(Protocol):
         """Return P(A = 1 | X, C) of each record."""
 
 
+@dataclass(frozen=True, eq=False)
 class LogisticModels:
-    """The default: logistic regressions with L2 penalty C = 1 and a free intercept, fitted to full convergence.
+    """Logistic regressions with L2 penalty C = 1 and a free intercept, fitted to full convergence.
 
-    The covariates are dummies without the first value, and standardised numbers. The outcome model sees them
-    standardised on the people it is fitted to, and the conditioning variable as it is.
+    The plain covariates, the paper's, are dummies without the first value, and standardised numbers. The outcome model
+    sees them standardised on the people it is fitted to, and the conditioning variable as it is. Because the others
+    have the odds of being protected as weights, and the residuals of a logistic regression add up to nothing in each of
+    its columns (but for the penalty), the expectation of every subgroup that columns span is doubly robust.
+
+    Attributes
+    ----------
+    columns : Columns or None
+        What they see; None: the plain covariates.
+    chosen : bool
+        Whether the columns are to be chosen for the people, of plain and flexible ones.
     """
+
+    columns: Columns | None = None
+    chosen: bool = False
 
     @property
     def names(self) -> tuple[str, str]:
-        return _DEFAULT, _DEFAULT
+        flexible = (False, False) if self.columns is None else self.columns.flexible
+        propensity, outcome = (_FLEXIBLE if one else _PLAIN for one in flexible)
+        return propensity, outcome
+
+    def of(self, strata: Strata, protected: np.ndarray) -> "LogisticModels":
+        return LogisticModels(choose_columns(strata, protected)) if self.chosen else self
+
+    def default_columns(self, strata: Strata) -> Columns:
+        return plain_columns(strata) if self.columns is None else self.columns
 
     def expect(self, strata: Strata, protected: np.ndarray) -> FittedExpectations:
         ours, everyone = strata.by_covariates(protected), strata.by_covariates(strata.count)
-        propensity = predict_logistic(
-            strata.design, fit_logistic(strata.design, ours, np.broadcast_to(everyone, ours.shape))
-        )
+        rows = self.default_columns(strata).covariates
+        propensity = predict_logistic(rows, fit_logistic(rows, ours, np.broadcast_to(everyone, ours.shape)))
         others = strata.count - protected
         size, events = strata.by_stratum(others), strata.by_stratum(others * strata.event)
         weight = odds(propensity)[:, strata.covariates_of[strata.kept]]
-        rows = strata.outcome_design
+        rows = self.default_columns(strata).outcome
         coefficients = fit_logistic(
             rows, events * weight, size * weight, standardising_penalty(rows, size, strata.condition is not None)
         )
@@ -98,24 +123,16 @@ class LogisticModels:
         )
 
     def status(self, strata: Strata, protected: np.ndarray) -> np.ndarray:
-        rows = strata.design[strata.covariates_of]
-        if len(np.unique(strata.condition_value)) > 1:
-            rows = np.column_stack([rows, _status_condition(strata)])
-        runs = strata.stratum_of
-        ours = np.bincount(runs, protected)
-        chance = predict_logistic(rows, fit_logistic(rows, ours[None], np.bincount(runs, strata.count)[None]))[0]
-        return chance[runs]
-
-
-def _status_condition(strata: Strata) -> np.ndarray:
-    return strata.condition_value if strata.condition is None else strata.condition
+        rows = self.default_columns(strata).status
+        ours, everyone = (strata.by_all_strata(part)[None] for part in (protected, strata.count))
+        return predict_logistic(rows, fit_logistic(rows, ours, everyone))[0][strata.stratum_of]
 
 
 @dataclass(frozen=True, eq=False)
 class EstimatorModels:
-    """Any pair of scikit-learn classifiers; where one is None, the default.
+    """Any pair of scikit-learn classifiers; where one is None, a logistic regression on the plain columns.
 
-    They see the columns of the default: dummies without the first value and numbers, for the outcome model
+    They see the plain columns: dummies without the first value and numbers, for the outcome model
     standardised on the people it is fitted to and followed by the conditioning variable. The outcome model must take
     `sample_weight`.
     """
@@ -126,9 +143,15 @@ class EstimatorModels:
     @property
     def names(self) -> tuple[str, str]:
         propensity, outcome = (
-            _DEFAULT if model is None else type(model).__name__ for model in (self.propensity, self.outcome)
+            _PLAIN if model is None else type(model).__name__ for model in (self.propensity, self.outcome)
         )
         return propensity, outcome
+
+    def of(self, strata: Strata, protected: np.ndarray) -> "EstimatorModels":
+        return self
+
+    def default_columns(self, strata: Strata) -> Columns:
+        return plain_columns(strata)
 
     def expect(self, strata: Strata, protected: np.ndarray) -> FittedExpectations:
         parts = [self._expect(strata, one) for one in protected]
@@ -155,13 +178,15 @@ class EstimatorModels:
 
     def status(self, strata: Strata, protected: np.ndarray) -> np.ndarray:
         status, record = _people(strata, protected)
-        rows = np.column_stack([strata.design[strata.covariates_of], _status_condition(strata)])
+        rows = plain_columns(strata).status
         return fit_estimator(self.propensity, rows[strata.stratum_of[record]], status, None, rows)[strata.stratum_of]
 
 
-def choose_models(propensity: Any, outcome: Any) -> ExpectationModels:
-    """Return the default models, or those that are given."""
-    return LogisticModels() if propensity is None and outcome is None else EstimatorModels(propensity, outcome)
+def choose_models(propensity: Any, outcome: Any, scale: str) -> ExpectationModels:
+    """Return the models that are given, else the paper's on its scale, else those to be chosen for the people."""
+    if propensity is None and outcome is None:
+        return LogisticModels(chosen=scale != "paper")
+    return EstimatorModels(propensity, outcome)
 
 
 def _people(strata: Strata, protected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

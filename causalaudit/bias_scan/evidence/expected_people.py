@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from causalaudit.adjustment import RegressionDraws, draw_regression, standardise
 from causalaudit.bias_scan.evidence.counterfactual_expectations import average_counterfactuals
+from causalaudit.bias_scan.evidence.expectation_draws import draw_expectations
 from causalaudit.bias_scan.evidence.expectations import ExpectationDraws, ExpectationModels, FittedExpectations
-from causalaudit.bias_scan.evidence.scores import Evidence, evidence_of
+from causalaudit.bias_scan.evidence.scores import Evidence, dispersion_of, evidence_of
+from causalaudit.bias_scan.question.numbers import fewest_draws
 from causalaudit.bias_scan.question.scan_question import ScanQuestion
 from causalaudit.bias_scan.question.strata import Strata
 from causalaudit.counterfactuals import CounterfactualDraws
@@ -28,8 +29,10 @@ class ExpectedPeople:
         What the two models say; None in a counterfactual scan.
     scan, mean : numpy.ndarray
         Kept strata: the expectation that the scan compares with, and the expected mean event.
+    dispersion : float
+        What scores are divided by: see `dispersion_of`.
     draws : ExpectationDraws or None
-        The same for each posterior draw; None if there are not at least two.
+        Of the expectation that the scan compares with; None without, or with fewer than an interval needs.
     """
 
     question: ScanQuestion
@@ -37,6 +40,7 @@ class ExpectedPeople:
     fitted: FittedExpectations | None
     scan: np.ndarray
     mean: np.ndarray
+    dispersion: float
     draws: ExpectationDraws | None
 
     @property
@@ -52,12 +56,13 @@ class ExpectedPeople:
     @property
     def evidence(self) -> Evidence:
         """What the protected people show against their expectation."""
-        return evidence_of(self.question, self.strata, self.protected[None], self.scan[None])
+        return evidence_of(
+            self.question, self.strata, self.protected[None], self.scan[None], np.array([self.dispersion])
+        )
 
 
 def expect_people(
-    question: ScanQuestion, models: ExpectationModels, worlds: CounterfactualDraws | None, numbers: dict[str, Any],
-    progress: bool,
+    question: ScanQuestion, models: ExpectationModels, worlds: CounterfactualDraws | None, numbers: dict[str, Any]
 ) -> ExpectedPeople:  # fmt: skip
     """Count people, and compute their expectations: by the models, or from counterfactuals of the event.
 
@@ -70,27 +75,22 @@ def expect_people(
     worlds
         Counterfactuals, which replace the models.
     numbers
-        `posterior_draws`, `draws` and `seed`, as asked for.
-    progress
-        Show a bar when it is long.
+        `posterior_draws`, `draws`, `prob` and `seed`, as asked for.
     """
     strata = question.strata()
     if worlds is not None:
         overall, each = average_counterfactuals(question, strata, worlds)
-        everything, strata_of = slice(None), np.arange(len(strata.kept))
-        scan, mean = overall.chance(everything)[0], overall.mean(everything, strata_of)[0]
+        scan, mean = overall.chance(slice(None))[0], overall.mean
         used = each.thinned(numbers["draws"])
-        return ExpectedPeople(question, strata, None, scan, mean, used if used.number > 1 else None)
-    fitted = models.expect(strata, strata.protected_counts(question.protected)[None])
+        enough = used.number >= fewest_draws(numbers["prob"])
+        return ExpectedPeople(question, strata, None, scan, mean, overall.dispersion, used if enough else None)
+    protected = strata.protected_counts(question.protected)[None]
+    models = models.of(strata, protected[0])
+    fitted = models.expect(strata, protected)
+    dispersion = float(dispersion_of(question, strata, strata.count - protected, fitted.chance)[0])
     chance, number = fitted.chance[0], numbers["posterior_draws"]
-    drawn = draw_expectations(question, strata, number, numbers["seed"], progress) if number else None
-    return ExpectedPeople(question, strata, fitted, chance, chance, drawn)
-
-
-def draw_expectations(question: ScanQuestion, strata: Strata, draws: int, seed: int, progress: bool) -> RegressionDraws:
-    """Draw expectations of the kept strata from a Bayesian outcome model, fitted to those who are not protected."""
-    others = np.flatnonzero(~question.protected & question.inside)
-    place = np.searchsorted(strata.kept, strata.stratum_of[strata.record_of[others]])
-    rows = standardise(strata.outcome_design, place, strata.condition is not None)
-    probabilities = question.criterion.gaussian
-    return draw_regression(rows, place, question.event[others], probabilities=probabilities, draws=draws, seed=seed)
+    drawn = None
+    if number:
+        rows = models.default_columns(strata).outcome
+        drawn = draw_expectations(strata, protected[0], fitted.propensity[0], rows, number, numbers["seed"])
+    return ExpectedPeople(question, strata, fitted, chance, chance, dispersion, drawn)

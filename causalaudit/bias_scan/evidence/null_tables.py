@@ -8,7 +8,7 @@ import numpy as np
 
 from causalaudit.bias_scan.evidence.expectations import EstimatorModels, ExpectationModels
 from causalaudit.bias_scan.evidence.expected_people import ExpectedPeople
-from causalaudit.bias_scan.evidence.scores import evidence_of
+from causalaudit.bias_scan.evidence.scores import dispersion_of, evidence_of
 from causalaudit.bias_scan.evidence.search import SubgroupSearch
 from causalaudit.bias_scan.question.scan_question import ScanQuestion
 from causalaudit.bias_scan.question.strata import Strata
@@ -45,7 +45,8 @@ class NullTables:
         rng = generator(self.seed, "bias scan null", task)
         protected = self._draw(rng)
         chance = self.models.expect(self.strata, protected).chance
-        evidence = evidence_of(self.question, self.strata, protected, chance)
+        dispersion = dispersion_of(self.question, self.strata, self.strata.count - protected, chance)
+        evidence = evidence_of(self.question, self.strata, protected, chance, dispersion)
         scores = self.search.best_scores(evidence, first=1 + task * self.tables)
         # Nobody to audit, or nobody to compare them with: there is no disparity to find.
         number = self.strata.by_stratum(protected).sum(axis=1)

@@ -1,10 +1,13 @@
 """Log-likelihood ratios of subgroups (equation 1, Table 2 and appendix A.2), additive over cells (Definition A.1).
 
 Every score is the maximum over t ≥ 0 of a concave function that adds up over people: with t = log q in the Bernoulli
-scan, I·t − log(1 + (eᵗ − 1)Î); with t = μ in the Gaussian one, Δ·t − t²/2. Its values and slopes at a few nodes are
-tabulated once for each cell and added up for a subgroup; between nodes it is a cubic, which is exact in the Gaussian
-scan and within 4e-8 for each person in the Bernoulli one. What is reported is computed anew without the table. A
-negative deviation is a positive one of the opposite event.
+scan, I·t − log(1 + (eᵗ − 1)Î); with t = μ in the Gaussian one, (Δ·t − t²/2)/σ². Predictions P are scored by the
+quasi-likelihood of the first with I = P, divided by their dispersion φ = Var(P)/(Î(1 − Î)): only means are compared
+with means, whatever the shape of what is around them (Wedderburn 1974). The paper's Gaussian score compares the mean of
+log-odds with the log-odds of a mean, which differ the more the predictions are spread out. The function's values
+and slopes at a few nodes are tabulated once for each cell and added up for a subgroup; between nodes it is a cubic,
+which is exact in the Gaussian scan and within 4e-8 for each person in the Bernoulli one, before the dispersion. What
+is reported is computed anew without the table. A negative deviation is a positive one of the opposite event.
 """
 
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from causalaudit.adjustment import log_odds
+from causalaudit.adjustment import SMALLEST, log_odds
 from causalaudit.bias_scan.question.scan_question import ScanQuestion
 from causalaudit.bias_scan.question.strata import Strata
 from causalaudit.progress import pieces
@@ -36,6 +39,8 @@ class Evidence:
         The cell of each stratum, ascending.
     gaussian : bool
         Which score.
+    dispersion : numpy.ndarray
+        Tables: what it is divided by, φ or σ²; 1 for events.
     """
 
     size: np.ndarray
@@ -43,6 +48,7 @@ class Evidence:
     chance: np.ndarray
     cell: np.ndarray
     gaussian: bool
+    dispersion: np.ndarray
 
     @property
     def nodes(self) -> np.ndarray:
@@ -51,7 +57,10 @@ class Evidence:
 
     def some(self, tables: slice) -> "Evidence":
         """Return some of the tables."""
-        return Evidence(self.size[tables], self.total[tables], self.chance[tables], self.cell, self.gaussian)
+        size, total, chance, dispersion = (
+            part[tables] for part in (self.size, self.total, self.chance, self.dispersion)
+        )
+        return Evidence(size, total, chance, self.cell, self.gaussian, dispersion)
 
     def profiles(self, cells: int) -> np.ndarray:
         """Return values and slopes of the score at the nodes: tables × cells × (values, slopes) × nodes.
@@ -65,9 +74,10 @@ class Evidence:
             size, total = (np.add.reduceat(part, starts, axis=1)[..., None] for part in (self.size, self.total))
             out[:, present, 0] = total * nodes - size * nodes**2 / 2
             out[:, present, 1] = total - size * nodes
-            return out
-        for part in pieces(len(self.cell), each=tables * len(nodes)):
-            self._add_bernoulli(out, part)
+        else:
+            for part in pieces(len(self.cell), each=tables * len(nodes)):
+                self._add_bernoulli(out, part)
+        out /= self.dispersion[:, None, None, None]
         return out
 
     def _add_bernoulli(self, out: np.ndarray, part: slice) -> None:
@@ -82,13 +92,39 @@ class Evidence:
         """Return the score of the subgroup of the given strata without the table, and the t that attains it."""
         size, total, chance = (part[table, inside] for part in (self.size, self.total, self.chance))
         if self.gaussian:
-            shift = total.sum() / max(size.sum(), 1)
-            return (float(shift * total.sum() / 2), float(shift)) if shift > 0 else (0.0, 0.0)
-        held = size > 0
-        return _bernoulli(size[held], float(total.sum()), chance[held])
+            shift = max(float(total.sum() / max(size.sum(), 1)), 0.0)
+            ratio = shift * float(total.sum()) / 2
+        else:
+            held = size > 0
+            ratio, shift = _bernoulli(size[held], float(total.sum()), chance[held])
+        return ratio / float(self.dispersion[table]), shift
 
 
-def evidence_of(question: ScanQuestion, strata: Strata, protected: np.ndarray, chance: np.ndarray) -> Evidence:
+def dispersion_of(question: ScanQuestion, strata: Strata, others: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    """Return what the scores of tables are divided by.
+
+    That is 1 for events, σ² in the paper's Gaussian score, and for predictions their mean square around the expectation
+    in units of Î(1 − Î) (Pearson's dispersion), among people who are not protected.
+
+    Parameters
+    ----------
+    question, strata
+        The people.
+    others
+        Tables × records: how many are not protected.
+    chance
+        Tables × kept strata: their expectations.
+    """
+    if question.gaussian or not question.criterion.probabilities:
+        return np.full(len(others), question.sigma**2 if question.gaussian else 1.0)
+    size, sums, squares = (strata.by_stratum(others * strata.event**power) for power in (0, 1, 2))
+    rest = squares - 2 * chance * sums + chance**2 * size
+    return np.maximum((rest / (chance * (1 - chance))).sum(axis=1) / np.maximum(size.sum(axis=1), 1), SMALLEST)
+
+
+def evidence_of(
+    question: ScanQuestion, strata: Strata, protected: np.ndarray, chance: np.ndarray, dispersion: np.ndarray
+) -> Evidence:
     """Return what protected people show against their expectation, turned to the direction looked for.
 
     Parameters
@@ -99,15 +135,17 @@ def evidence_of(question: ScanQuestion, strata: Strata, protected: np.ndarray, c
         Tables × records: how many are protected.
     chance
         Tables × kept strata: expectations.
+    dispersion
+        Tables: what scores are divided by.
     """
     size = strata.by_stratum(protected)
-    if question.criterion.gaussian:
+    if question.gaussian:
         total = strata.by_stratum(protected * log_odds(strata.event)) - size * log_odds(chance)
-        return Evidence(size, total if question.positive else -total, chance, strata.cell, gaussian=True)
+        return Evidence(size, total if question.positive else -total, chance, strata.cell, True, dispersion)
     events = strata.by_stratum(protected * strata.event)
     if question.positive:
-        return Evidence(size, events, chance, strata.cell, gaussian=False)
-    return Evidence(size, size - events, 1 - chance, strata.cell, gaussian=False)
+        return Evidence(size, events, chance, strata.cell, False, dispersion)
+    return Evidence(size, size - events, 1 - chance, strata.cell, False, dispersion)
 
 
 def _bernoulli(size: np.ndarray, events: float, chance: np.ndarray) -> tuple[float, float]:

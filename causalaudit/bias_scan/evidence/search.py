@@ -11,7 +11,7 @@ from causalaudit.bias_scan.evidence.scores import Evidence
 from causalaudit.progress import pieces
 from causalaudit.randomness import generator
 
-_NEAR = 1e-7  # for each person: what the table of scores may be off by, doubled
+_NEAR = 1e-7  # for each person: what the table of scores may be off by, doubled, before the dispersion
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class SubgroupSearch:
         profiles = evidence.profiles(len(self.cells))
         people = np.bincount(evidence.cell, evidence.size[0], len(self.cells)) > 0
         found: dict[bytes, FoundSubgroup] = {}
-        margin = _NEAR * (1 + evidence.size.sum())
+        margin = _NEAR * (1 + evidence.size.sum()) / evidence.dispersion.min()
         for masks, score in self._candidates(evidence, profiles):
             if score <= 0 or (len(found) >= top and score + margin < self._last(found, top)):
                 break

@@ -44,7 +44,8 @@ def _holdings(people: ExpectedPeople, search: SubgroupSearch, part: slice) -> np
     assert people.draws is not None
     chance, protected = people.draws.chance(part), people.protected
     tables = np.broadcast_to(protected, (len(chance), len(protected)))
-    evidence = evidence_of(people.question, people.strata, tables, chance)
+    dispersion = np.full(len(chance), people.dispersion)
+    evidence = evidence_of(people.question, people.strata, tables, chance, dispersion)
     held, scores = search.best_of_each(evidence, first=1 + part.start)
     count: np.ndarray = (held & (scores > 0)[:, None]).sum(axis=0)
     return count

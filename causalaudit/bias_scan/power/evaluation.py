@@ -150,6 +150,7 @@ def evaluate_power(
     full: bool = False,
     detectors: Mapping[str, Detector] | None = None,
     protected: Mapping[str, Any] | None = None,
+    scale: str = "mean",
     alpha: float = 0.05,
     seed: int = 0,
     progress: bool = True,
@@ -172,6 +173,8 @@ def evaluate_power(
         found, a boolean for each person.
     protected
         The protected class, as `scan_bias` takes it; None draws it for each data set.
+    scale
+        Of the scans: see `scan_bias`; the paper's tables have "paper".
     alpha
         Level of the intervals of the means.
     seed
@@ -206,13 +209,14 @@ def evaluate_power(
     check_count("datasets", datasets)
     check_share("alpha", alpha)
     check_seed(seed)
-    chosen = {**_scans(), **(detectors or {})}
+    chosen = {**_scans(scale), **(detectors or {})}
     task = partial(_evaluate, covariates=covariates, grid=grid, detectors=chosen, protected=protected, seed=seed)
     rows = parallel(task, range(datasets), "data sets", progress)
     table = pd.concat(list(rows), ignore_index=True)
     settings = {
         "datasets": int(datasets),
         "protected": None if protected is None else read_protected(covariates, protected).setting,
+        "scale": scale,
         "alpha": float(alpha),
         "seed": int(seed),
         "detectors": list(chosen),
@@ -230,8 +234,8 @@ def _checked(grid: pd.DataFrame) -> pd.DataFrame:
     return grid.reset_index(drop=True)
 
 
-def _scans() -> dict[str, Detector]:
-    return {name: partial(_scan, question=question) for name, question in _SCANS.items()}
+def _scans(scale: str) -> dict[str, Detector]:
+    return {name: partial(_scan, question=question | {"scale": scale}) for name, question in _SCANS.items()}
 
 
 def _scan(dataset: SemiSyntheticData, question: Mapping[str, Any]) -> np.ndarray:

@@ -34,8 +34,8 @@ class Criterion:
     metric: str
 
     @property
-    def gaussian(self) -> bool:
-        """Whether the event is a probability, scored on the scale of log-odds."""
+    def probabilities(self) -> bool:
+        """Whether the event is a probability."""
         return self.criterion == "separation" and self.of == "prediction"
 
     @property

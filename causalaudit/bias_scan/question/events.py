@@ -24,8 +24,8 @@ def read_binary(data: pd.DataFrame, name: str, role: str) -> np.ndarray:
     return values.to_numpy(dtype=float)
 
 
-def read_probability(data: pd.DataFrame, name: str) -> np.ndarray:
-    """Return a column of probabilities; warn of those without finite log-odds."""
+def read_probability(data: pd.DataFrame, name: str, *, by_log_odds: bool) -> np.ndarray:
+    """Return a column of probabilities; warn of those without finite log-odds, if they are used."""
     values = pick_column(data, name, "prediction")
     if not pd.api.types.is_numeric_dtype(values):
         raise DataError(f"The prediction {name!r} must be a probability, but holds {values.iloc[0]!r}.")
@@ -37,7 +37,7 @@ def read_probability(data: pd.DataFrame, name: str) -> np.ndarray:
             f"outside [0, 1], such as {numbers[outside][0]:g}. A score must be turned into a probability first."
         )
     certain = int(((numbers < SMALLEST) | (numbers > 1 - SMALLEST)).sum())
-    if certain:
+    if certain and by_log_odds:
         warnings.warn(
             f"{certain} of {len(numbers)} predictions are 0 or 1, whose log-odds are infinite: they are taken as "
             f"{SMALLEST:g} and {1 - SMALLEST:g}, and the answer may hang on that. Smooth the predictions to avoid it.",

@@ -1,5 +1,6 @@
 """The settings of a bias scan that are numbers or words, checked."""
 
+import math
 from numbers import Integral, Real
 from typing import Any
 
@@ -9,6 +10,17 @@ from causalaudit.errors import DataError, check_count
 from causalaudit.people import check_draws, check_seed, check_share
 
 NULLS = ("propensity", "permutation")
+
+
+def fewest_draws(prob: float) -> int:
+    """Return how many draws there must be for both ends of an interval to lie among them.
+
+    Examples
+    --------
+    >>> fewest_draws(0.9)
+    19
+    """
+    return math.ceil(2 / (1 - prob) - 1e-9) - 1
 
 
 def check_numbers(
@@ -31,8 +43,11 @@ def check_numbers(
     for name, count in (("permutations", permutations), ("posterior_draws", posterior_draws)):
         if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
             raise DataError(f"{name} is {count!r}, but must be a whole number of at least 0.")
-    if posterior_draws == 1:
-        raise DataError("posterior_draws is 1, but an interval needs at least 2 draws (0: no interval).")
+    if 0 < posterior_draws < fewest_draws(check_share("prob", prob)):
+        raise DataError(
+            f"posterior_draws is {posterior_draws}, but an interval of {prob:.0%} needs at least {fewest_draws(prob)} "
+            "draws (0: no interval)."
+        )
     if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0 <= float(penalty) < np.inf:
         raise DataError(f"penalty is {penalty!r}, but must be a number of at least 0.")
     if null not in NULLS:

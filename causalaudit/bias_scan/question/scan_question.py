@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from causalaudit.people import Groups, check_features, check_table, read_protect
 from causalaudit.storage import storable
 
 DIRECTIONS = ("positive", "negative")
+SCALES = ("mean", "paper")
 
 
 @storable
@@ -42,8 +44,12 @@ class ScanQuestion:
         The event (0/1, or a probability) and the conditioning variable of each person.
     event_column : str
         The column of the event.
-    features : list of ScannedFeature
-        What is scanned and adjusted for.
+    features, adjusted : list of ScannedFeature
+        What is scanned, and what is adjusted for.
+    scale : str
+        "mean": mean predictions are compared with expected means; "paper": log-odds with log-odds of the mean.
+    sigma : float
+        The standard deviation of the paper's Gaussian score.
     """
 
     criterion: Criterion
@@ -56,6 +62,14 @@ class ScanQuestion:
     condition: np.ndarray
     event_column: str
     features: list[ScannedFeature]
+    adjusted: list[ScannedFeature]
+    scale: str = "mean"
+    sigma: float = 1.0
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the Gaussian score of Table 2 is used, on the scale of log-odds."""
+        return self.criterion.probabilities and self.scale == "paper"
 
     @property
     def inside(self) -> np.ndarray:
@@ -71,19 +85,21 @@ class ScanQuestion:
     def strata(self) -> Strata:
         """Count the people."""
         transformed = log_odds(self.condition) if self.criterion.log_odds else self.condition
-        return count_people(self.features, self.condition, self.event, self.criterion.given, transformed)
+        return count_people(self.features, self.adjusted, self.condition, self.event, self.criterion.given, transformed)
 
     def of(self, people: np.ndarray) -> "ScanQuestion":
         """Return the same question about some of the people."""
         ours, event, condition = (part[people] for part in (self.protected, self.event, self.condition))
-        features = [feature.of(people) for feature in self.features]
+        features, adjusted = ([one.of(people) for one in part] for part in (self.features, self.adjusted))
         index = self.index[people]
-        return replace(self, index=index, protected=ours, event=event, condition=condition, features=features)
+        return replace(
+            self, index=index, protected=ours, event=event, condition=condition, features=features, adjusted=adjusted
+        )
 
     def parameter(self, shift: float) -> float:
         """Return q or μ of Table 2, given the shift in the direction looked for."""
         signed = shift if self.positive else -shift
-        return signed if self.criterion.gaussian else float(np.exp(signed))
+        return signed if self.gaussian else float(np.exp(signed))
 
     def describe(self, masks: Sequence[np.ndarray]) -> dict[str, list[Any]]:
         """Return the values of a subgroup by feature; features with all their values are left out."""
@@ -127,23 +143,29 @@ def read_question(
     given: Any = None,
     direction: str = "positive",
     features: Sequence[str] | None = None,
+    adjust_for: Sequence[str] | None = None,
     bins: Bins = None,
+    scale: str = "mean",
+    sigma: float | None = None,
 ) -> ScanQuestion:
     """Check a table and what is asked of it; the arguments are those of `scan_bias`."""
     check_table(data)
     scan = choose_criterion(criterion, prediction, recommendation, given)
     if direction not in DIRECTIONS:
         raise DataError(f"direction is {direction!r}, but must be 'positive' or 'negative'.")
+    _check_scale(scan, scale, sigma)
     groups = read_protected(data, protected)
     people = data[groups.protected(data) | groups.compared(data)]
     taken = {groups.column: "protected column", outcome: "outcome"}
     taken |= {str(prediction): "prediction"} if prediction is not None else {}
     taken |= {str(recommendation): "recommendation"} if recommendation is not None else {}
     chosen = check_features(people, _all_others(people, taken) if features is None else features, taken)
-    check_bins(bins, chosen)
+    covariates = chosen if adjust_for is None else check_features(people, adjust_for, taken)
+    check_bins(bins, [*chosen, *covariates])
+    read = {name: read_feature(people, name, bins) for name in dict.fromkeys([*chosen, *covariates])}
     y = read_binary(people, outcome, "outcome")
     decided = (
-        read_probability(people, str(prediction))
+        read_probability(people, str(prediction), by_log_odds=scale == "paper" or scan.log_odds)
         if scan.of == "prediction"
         else read_binary(people, str(recommendation), "recommendation")
     )
@@ -157,13 +179,30 @@ def read_question(
         index=people.index,
         left_out=len(data) - len(people),
         protected=groups.protected(people),
-        event=1 - event if not scan.gaussian and scan.event == 0 else event,
+        event=1 - event if not scan.probabilities and scan.event == 0 else event,
         condition=condition,
         event_column=of if separation else outcome,
-        features=[read_feature(people, feature, bins) for feature in chosen],
+        features=[read[name] for name in chosen],
+        adjusted=[read[name] for name in covariates],
+        scale=scale,
+        sigma=1.0 if sigma is None else float(sigma),
     )
     _check_filter(question, outcome if separation else of)
     return question
+
+
+def _check_scale(scan: Criterion, scale: Any, sigma: Any) -> None:
+    if scale not in SCALES:
+        raise DataError(f"scale is {scale!r}, but must be 'mean' or 'paper'.")
+    if sigma is None:
+        return
+    if isinstance(sigma, bool) or not isinstance(sigma, Real) or not 0 < float(sigma) < np.inf:
+        raise DataError(f"sigma is {sigma!r}, but must be a number above 0.")
+    if not (scan.probabilities and scale == "paper"):
+        raise DataError(
+            f"sigma is {sigma!r}, but only the Gaussian score has one, which is that of separation of predictions with "
+            "scale='paper'; otherwise the spread is estimated."
+        )
 
 
 def _all_others(people: pd.DataFrame, taken: Mapping[str, str]) -> list[str]:

@@ -25,6 +25,8 @@ class Strata:
         Cells × features: the codes of the values.
     design : numpy.ndarray
         Distinct covariates × columns of the models.
+    codes : numpy.ndarray
+        Distinct covariates × covariates: the positions of their values or bins.
     condition : numpy.ndarray or None
         What enters the outcome model of each stratum beside the covariates.
     kept : numpy.ndarray
@@ -38,6 +40,7 @@ class Strata:
     cells: np.ndarray
     cell_of_covariates: np.ndarray
     design: np.ndarray
+    codes: np.ndarray
     covariates_of: np.ndarray
     condition: np.ndarray | None
     condition_value: np.ndarray
@@ -66,13 +69,24 @@ class Strata:
         rows = self.design[self.covariates_of[self.kept]]
         return rows if self.condition is None else np.column_stack([rows, self.condition[self.kept]])
 
+    @property
+    def status_condition(self) -> np.ndarray | None:
+        """What enters the model of the status beside the covariates; None if it has one value alone."""
+        if len(np.unique(self.condition_value)) < 2:
+            return None
+        return self.condition_value if self.condition is None else self.condition
+
+    def by_all_strata(self, records: np.ndarray) -> np.ndarray:
+        """Sum over the records of each stratum, filtered on or not (last axis)."""
+        return np.add.reduceat(records, self._record_runs, axis=-1)
+
     def by_stratum(self, records: np.ndarray) -> np.ndarray:
         """Sum over the records of each kept stratum (last axis)."""
-        return np.add.reduceat(records, self._record_runs, axis=-1)[..., self.kept]
+        return self.by_all_strata(records)[..., self.kept]
 
     def by_covariates(self, records: np.ndarray) -> np.ndarray:
         """Sum over the records of each distinct row of covariates (last axis)."""
-        return np.add.reduceat(np.add.reduceat(records, self._record_runs, axis=-1), self._stratum_runs, axis=-1)
+        return np.add.reduceat(self.by_all_strata(records), self._stratum_runs, axis=-1)
 
     def protected_counts(self, protected: np.ndarray) -> np.ndarray:
         """Return how many people of each record are protected."""
@@ -81,6 +95,7 @@ class Strata:
 
 def count_people(
     features: list[ScannedFeature],
+    adjusted: list[ScannedFeature],
     condition: np.ndarray,
     event: np.ndarray,
     given: float | None,
@@ -90,8 +105,8 @@ def count_people(
 
     Parameters
     ----------
-    features
-        What is scanned and adjusted for.
+    features, adjusted
+        What is scanned, and what is adjusted for.
     condition, event
         The conditioning variable and the event of each person.
     given
@@ -100,15 +115,16 @@ def count_people(
         The condition as it enters the outcome model.
     """
     cell = distinct_rows([feature.codes for feature in features])
-    covariates = distinct_rows([cell.inverse, *(feature.model_codes for feature in features)])
+    covariates = distinct_rows([cell.inverse, *(feature.model_codes for feature in adjusted)])
     stratum = distinct_rows([covariates.inverse, condition])
     record = distinct_rows([stratum.inverse, event])
-    design = [feature.model_rows[feature.model_codes[covariates.first]] for feature in features]
+    design = [feature.model_rows[feature.model_codes[covariates.first]] for feature in adjusted]
     values = condition[stratum.first]
     return Strata(
         cells=np.column_stack([feature.codes[cell.first] for feature in features]),
         cell_of_covariates=cell.inverse[covariates.first],
         design=np.concatenate(design, axis=1),
+        codes=np.column_stack([feature.codes[covariates.first] for feature in adjusted]),
         covariates_of=covariates.inverse[stratum.first],
         condition=transformed[stratum.first] if given is None else None,
         condition_value=values,

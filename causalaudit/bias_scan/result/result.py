@@ -33,8 +33,9 @@ class BiasScanResult(AuditResult):
         n_comparison, expected, disparity` and, with draws, `disparity_mean, credible_low, credible_high`: see
         `intervals`. `observed` and `comparison` are the mean event of the protected people of the subgroup and of those
         with the same values whom they are compared with, `n` and `n_comparison` their numbers (Table 3 of the paper);
-        `expected` is what the models expect of the protected people, `disparity` the difference `observed − expected`.
-        With `split`, these are of the people who were not searched.
+        `expected` is what the models expect of the protected people, corrected by how others of the subgroup deviate
+        from it (doubly robust), `disparity` the difference `observed − expected`. With `split`, these are of the people
+        who were not searched.
     p_value : float or None
         Of the best subgroup, the search included; None without null draws.
     certified : bool
@@ -190,7 +191,7 @@ class BiasScanResult(AuditResult):
         known = (
             "the causal model of the counterfactuals, with its couplings"
             if self.measured.counterfactual
-            else "that the outcome model, a regression with the default's penalty as its prior, is right"
+            else "the models: one of the two, of the event and of who is protected, is right"
         )
         about = f"the disparity of the subgroup in the population, {self.search_words}"
         return interval_table([IntervalKind("credible", self.settings["prob"], "credible", "one unit", about, known)])
@@ -199,9 +200,9 @@ class BiasScanResult(AuditResult):
     def verdicts(self) -> pd.DataFrame:
         """A row for each of the best subgroups: `unit, flagged, probability, value, structural, sampling, rule`.
 
-        `value` is the disparity, `structural` its variance over draws of the expectation, `sampling` within them. The
-        probability that the disparity is on the side looked for is given with `split` alone: of people who were
-        searched it would be flattered.
+        `value` is the disparity, `structural` its variance from the side of the expectation, `sampling` that from the
+        side of the protected people. The probability that the disparity is on the side looked for is given with `split`
+        alone: of people who were searched it would be flattered.
         """
         honest = self.measured.draws is not None and self.settings["split"] is not None
         masks = [self.question.masks(subgroup) for subgroup in self.subgroups]

@@ -1,8 +1,8 @@
 """The rates that need adjustment: N(xd, xi | x, y) with xi ≠ x, given covariates that explain the classifier.
 
-By cells of the covariates' values, by inverse propensity weights (Lemma 7) or by probabilities put into Lemma 6. In the
-first case the other two are the same number. Each gives the rates for many sets of weights of the people at once, and
-the influence of each person on them.
+By cells of the covariates' values, by inverse propensity weights (Lemma 7), by probabilities put into Lemma 6, or
+doubly robust (`robust_rates`). In the first case all are the same number. Each gives the rates for many sets of
+weights of the people at once, and the influence of each person on them.
 """
 
 from dataclasses import dataclass
@@ -12,12 +12,11 @@ from typing import Protocol
 import numpy as np
 
 from causalaudit.adjustment import (
-    Form,
     LogisticPropensity,
     OutcomeRegression,
     SaturatedPropensity,
     coefficient_influence,
-    fit_propensity,
+    odds_of_other,
     with_intercept,
 )
 from causalaudit.error_rates.explaining.sample import Sample
@@ -31,18 +30,38 @@ class CrossedRates(Protocol):
         """The people."""
 
     @property
-    def propensity(self) -> SaturatedPropensity | LogisticPropensity:
-        """The model of the level, given the covariates."""
+    def form(self) -> str:
+        """What the model of the level, given the covariates, is."""
 
     @property
     def chance(self) -> np.ndarray:
         """P(contrast | covariates, y), among the two levels, of each person."""
+
+    @property
+    def odds(self) -> np.ndarray:
+        """The weights with which people of each level (rows) stand for the other."""
 
     def crossed(self, weights: np.ndarray) -> np.ndarray:
         """Return N(xd, xi | x, y), x being the other level than xi, by set of weights, xd and xi."""
 
     def influence(self, rates: np.ndarray) -> np.ndarray:
         """Return the influence of each person (first axis) on these rates."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnaffectedRates:
+    """Nothing that the classifier reads descends from X or Y: N(xd, xi | x, y) = N(xd, x | x, y), whatever xi is.
+
+    There is nothing to weigh, and no model.
+    """
+
+    sample: Sample
+
+    def crossed(self, weights: np.ndarray) -> np.ndarray:
+        return self.sample.own_rates(weights)[..., ::-1]
+
+    def influence(self, rates: np.ndarray) -> np.ndarray:
+        return self.sample.own_influence(rates[..., ::-1])[..., ::-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +72,16 @@ class SaturatedRates:
     propensity: SaturatedPropensity
 
     @property
+    def form(self) -> str:
+        return self.propensity.form
+
+    @property
     def chance(self) -> np.ndarray:
         return self.propensity.chance
+
+    @property
+    def odds(self) -> np.ndarray:
+        return odds_of_other(self.chance)
 
     def _parts(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the weight of each level in each cell, and the mean of P(ŷ) by xd and level in each cell."""
@@ -80,16 +107,11 @@ def efficient_influence(sample: Sample, mean: np.ndarray, chance: np.ndarray, ra
     """
     has, theta = sample.has, sample.theta
     result = np.empty((len(sample), 2, 2))
-    for xi, ratio in enumerate(_ratios(chance)):
+    for xi, ratio in enumerate(odds_of_other(chance)):
         share = has[1 - xi].mean()
         residual = has[xi] * ratio * (theta - mean[:, xi])
         result[:, :, xi] = ((has[1 - xi] * (mean[:, xi] - rates[:, [xi]]) + residual) / share).T
     return result
-
-
-def _ratios(chance: np.ndarray) -> np.ndarray:
-    """Return P(x | C) / P(xi | C), x being the other level than xi (first axis)."""
-    return np.stack([chance / (1 - chance), (1 - chance) / chance])
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +127,19 @@ class WeightedRates:
     propensity: LogisticPropensity
 
     @property
+    def form(self) -> str:
+        return self.propensity.form
+
+    @property
     def chance(self) -> np.ndarray:
         return self.propensity.chance
 
+    @property
+    def odds(self) -> np.ndarray:
+        return odds_of_other(self.chance)
+
     def crossed(self, weights: np.ndarray) -> np.ndarray:
-        ratios = _ratios(self.propensity.chances(weights))
+        ratios = odds_of_other(self.propensity.chances(weights))
         standing = weights[:, None] * self.sample.has * ratios.swapaxes(0, 1)
         sums = np.einsum("bin,ln->bli", standing, self.sample.theta, optimize=True)
         return np.asarray(sums / standing.sum(axis=-1)[:, None])
@@ -119,7 +149,7 @@ class WeightedRates:
         has, design, chance = self.sample.has, self.sample.covariates.design, self.chance
         change = coefficient_influence(design, self.sample.x - chance, chance * (1 - chance))
         result = np.empty((len(self.sample), 2, 2))
-        for xi, (sign, ratio) in enumerate(zip((1, -1), _ratios(chance), strict=True)):
+        for xi, (sign, ratio) in enumerate(zip((1, -1), odds_of_other(chance), strict=True)):
             for xd in (0, 1):
                 counted = has[xi] * ratio * (self.sample.theta[xd] - rates[xd, xi])
                 slope = sign * (counted @ with_intercept(design)) / len(design)
@@ -135,8 +165,16 @@ class RegressedRates:
     propensity: LogisticPropensity
 
     @property
+    def form(self) -> str:
+        return self.propensity.form
+
+    @property
     def chance(self) -> np.ndarray:
         return self.propensity.chance
+
+    @property
+    def odds(self) -> np.ndarray:
+        return odds_of_other(self.chance)
 
     @cached_property
     def _outcomes(self) -> list[list[OutcomeRegression]]:
@@ -163,11 +201,3 @@ class RegressedRates:
             slope = (has[1 - xi] * curve) @ with_intercept(design) / len(design)
             result[:, xd, xi] = (has[1 - xi] * (mean - rates[xd, xi]) + change @ slope) / has[1 - xi].mean()
         return result
-
-
-def estimator_of(sample: Sample, method: str, form: Form) -> CrossedRates:
-    """Return the estimator for the people of a sample."""
-    propensity = fit_propensity(sample.covariates, sample.x, form)
-    if isinstance(propensity, SaturatedPropensity):
-        return SaturatedRates(sample, propensity)
-    return WeightedRates(sample, propensity) if method == "ipw" else RegressedRates(sample, propensity)

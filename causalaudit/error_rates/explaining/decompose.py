@@ -10,6 +10,7 @@ from causalaudit.counterfactuals import check_posterior
 from causalaudit.counterfactuals import population as population_of
 from causalaudit.error_rates.explaining.enumerated_rates import enumerated_rates
 from causalaudit.error_rates.explaining.monte_carlo import noise_covariance, without_noise
+from causalaudit.error_rates.explaining.observed import observed_rates, warn_of_rates
 from causalaudit.error_rates.explaining.question import RateQuestion, read_question
 from causalaudit.error_rates.explaining.result import ErrorRateResult, summarise
 from causalaudit.error_rates.explaining.reweighted_rates import reweighted_rates
@@ -104,6 +105,12 @@ def decompose_error_rates(
         If the protected attribute or the outcome is not in the SCM, if the classifier reads the outcome, if there is
         nobody (bootstrap: too few people) with X = x and Y = y, or if a site is not finite (exact).
 
+    Warns
+    -----
+    CausalAuditWarning
+        If the program does not give the error rates that the people of the data have, so that a difference is explained
+        which is not there: the group, and by how much (`ErrorRateResult.observed`).
+
     Notes
     -----
     `table` has the additive terms of the four decompositions of Theorem 7: direct + indirect + spurious = total. The
@@ -118,6 +125,7 @@ def decompose_error_rates(
     References
     ----------
     Zhang and Bareinboim (2018), Equality of opportunity in classification: a causal approach.
+    Hausman (1978), Specification tests in econometrics: the variance with which rates are compared with the observed.
 
     Examples
     --------
@@ -145,7 +153,9 @@ def decompose_error_rates(
         **question.settings, "method": population, "prob": prob, "seed": seed, "draws": len(rates),
         "program": scm.name, "coupling": scm.couplings(),
     }  # fmt: skip
-    return _result(question, rates, halves, settings)
+    observed = observed_rates(question, posterior.data, rates, _noise(halves))
+    warn_of_rates(question, observed, stacklevel=3)
+    return _result(question, rates, halves, observed, settings)
 
 
 def _features(
@@ -190,16 +200,30 @@ def _evidence(
     return reweighted_rates(question, people, progress), None
 
 
+def _noise(halves: np.ndarray | None) -> np.ndarray:
+    """Return the Monte-Carlo variance of the own rate of each group at a single draw."""
+    if halves is None:
+        return np.zeros(2)
+    return np.array([((halves[0] - halves[1])[:, x, x, x] ** 2).mean() / 4 for x in (0, 1)])
+
+
 def _result(
-    question: RateQuestion, rates: np.ndarray, halves: np.ndarray | None, settings: dict[str, Any]
+    question: RateQuestion,
+    rates: np.ndarray,
+    halves: np.ndarray | None,
+    observed: pd.DataFrame,
+    settings: dict[str, Any],
 ) -> ErrorRateResult:
     prob, levels = settings["prob"], question.levels
     return ErrorRateResult(
-        table=term_rows().join(summarise(term_values(rates), prob)),
+        table=term_rows()
+        .join(summarise(term_values(rates), prob))
+        .assign(observed_total=observed["observed"].iloc[-1]),
         settings=settings,
         measures=measure_rows(levels).join(summarise(measure_values(rates), prob)),
         rates=rate_rows(levels).join(summarise(rates.reshape(len(rates), int(np.prod(SHAPE))), prob)),
         draws=rates,
+        observed=observed,
         monte_carlo=None if halves is None else _monte_carlo(term_values(halves)),
     )
 

@@ -8,9 +8,16 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from causalaudit.adjustment import Form, check_declared, check_overlap, weight_summary
-from causalaudit.error_rates.explaining.criterion import find_explaining_set, open_path
-from causalaudit.error_rates.explaining.crossed_rates import CrossedRates, estimator_of
+from causalaudit.adjustment import check_declared, check_overlap
+from causalaudit.error_rates.explaining.criterion import find_explaining_set, open_path, split_features
+from causalaudit.error_rates.explaining.crossed_rates import CrossedRates, UnaffectedRates
+from causalaudit.error_rates.explaining.diagnostics import (
+    chance_of,
+    describe_balance,
+    describe_weights,
+    warn_of_weights,
+)
+from causalaudit.error_rates.explaining.estimators import Estimator, Method
 from causalaudit.error_rates.explaining.question import RateQuestion, read_question
 from causalaudit.error_rates.explaining.result import ErrorRateEstimate
 from causalaudit.error_rates.explaining.sample import Sample
@@ -27,7 +34,6 @@ from causalaudit.error_rates.groups import declared_levels
 from causalaudit.errors import CausalAuditWarning, DataError, check_count
 from causalaudit.people import Protected, check_features, check_seed, check_share, check_table
 
-Method = Literal["ipw", "plugin"]
 Interval = Literal["wald", "bootstrap"]
 _ESTIMATED = tuple(measure for measure in MEASURES if not measure.natural)
 
@@ -44,9 +50,10 @@ def estimate_error_rates(
     yhat: Any = 1,
     baseline: Any = None,
     contrast: Any = None,
-    method: Method = "ipw",
+    method: Method = "doubly_robust",
     interval: Interval = "wald",
-    propensity: Form = "auto",
+    propensity: Any = "auto",
+    expectation: Any = None,
     discrete: Sequence[str] | None = None,
     trim: float = 0.0,
     alpha: float = 0.05,
@@ -84,14 +91,23 @@ def estimate_error_rates(
     y, yhat, baseline, contrast
         As in `decompose_error_rates`.
     method
-        ``"ipw"``: inverse propensity weights (Lemma 7), scaled to add up to one. ``"plugin"``: probabilities put into
-        Lemma 6. With saturated propensities the two are the same number.
+        ``"doubly_robust"``: right if one of two models is, of the propensity P(x | c, y) or of the expectation
+        E[θ(xd, w, z) | xi, c, y]; both are cross-fitted. ``"ipw"``: inverse propensity weights (Lemma 7),
+        scaled to add up to one.
+        ``"plugin"``: a logistic regression of the answers put into Lemma 6, right only if these are of that form. With
+        saturated propensities all are the same number. Where nothing that the classifier reads descends from the
+        protected attribute or the outcome, none is used: N(xd, xi | x) = N(xd, x | x) exactly.
     interval
         ``"wald"``: from the influence function. ``"bootstrap"``: percentiles over Dirichlet weights of the people.
     propensity
-        How P(x | c, y), and for the plug-in P(ŷ | x, c, y), depend on the covariates: ``"saturated"``, with a
-        probability for each combination of values; ``"logistic"``, by logistic regression; ``"auto"``: saturated if all
-        covariates are discrete. Which it was, and why, is in `settings`: ``propensity`` and ``covariates``.
+        How P(x | c, y) depends on the covariates: ``"saturated"``, with a probability for each combination of values;
+        ``"logistic"``, by logistic regression; for doubly robust estimates also any classifier of scikit-learn.
+        ``"auto"``: saturated if all covariates are discrete (and, for doubly robust estimates, twenty people have each
+        combination on average); else, doubly robust, the better of gradient boosting and a logistic regression on
+        splines, by cross-validation; otherwise logistic. Which it was is in `settings`: ``propensity``, ``expectation``
+        and ``covariates``.
+    expectation
+        For doubly robust estimates: a classifier or regressor of scikit-learn. Default: as for the propensity.
     discrete
         Covariates that are discrete. Others are if they have levels (text, categories, booleans), or at most ten
         different numbers. In a regression numbers enter as numbers unless they are declared here.
@@ -103,7 +119,7 @@ def estimate_error_rates(
     resamples
         How many sets of weights a bootstrap draws.
     seed
-        Of the bootstrap.
+        Of the bootstrap, and of the folds of doubly robust estimates.
     progress
         Show a bar when it is long.
 
@@ -116,6 +132,12 @@ def estimate_error_rates(
     DataError
         If the classifier reads the outcome, if there is no overlap (the level with propensity 0 is named), or if too
         few people have X = x and Y = y.
+
+    Warns
+    -----
+    CausalAuditWarning
+        If nothing explains; if covariates stay unbalanced after weighting, if the people who stand for others are worth
+        fewer than thirty, or if many have hardly any likes of the other level (see `balance` and `weights`).
 
     Notes
     -----
@@ -138,7 +160,8 @@ def estimate_error_rates(
     >>> sorted(result.explaining_set), result.summary()["mean"].round(2).to_dict()
     (['Z'], {'total': 0.64, 'direct': 0.27, 'indirect': 0.0, 'spurious': 0.36})
     """
-    _check_options(method, interval, propensity, trim)
+    _check_options(interval, trim)
+    estimator = Estimator.of(method, propensity, expectation, seed)
     alpha, seed = check_share("alpha", alpha), check_seed(seed)
     check_count("resamples", resamples)
     check_table(data)
@@ -149,38 +172,39 @@ def estimate_error_rates(
     question.refuse_few(data)
     declared = check_declared(data, discrete)
     covariates = find_explaining_set(graph, question.rate.features, question.protected, outcome=outcome)
-    sample = Sample.of(question, data, sorted(covariates or ()), declared)
+    affected, _ = split_features(graph, question.rate.features, question.protected, outcome=outcome)
+    mediators = [name for name in question.features if name in affected]
+    sample = Sample.of(question, data, sorted(covariates or ()), declared, mediators)
     settings = {
         **question.settings,
         "method": method,
         "interval": interval,
         "propensity": None,
+        "expectation": None,
         "covariates": sample.covariates.kinds,
         "trim": trim,
         "alpha": alpha,
         "resamples": resamples if interval == "bootstrap" else None,
         "seed": seed,
     }
-    adjusted, trimmed = None, 0
+    adjusted: CrossedRates | UnaffectedRates | None = None
     if covariates is None:
         _warn_of_open_path(graph, question)
+    elif mediators:
+        adjusted = _adjusted(sample, estimator, trim)
+        settings.update(estimator.names(adjusted))
     else:
-        adjusted = _adjusted(sample, method, propensity, trim)
-        trimmed = len(sample) - len(adjusted.sample)
-        sample, settings["propensity"] = adjusted.sample, adjusted.propensity.form
+        adjusted = UnaffectedRates(sample)
+    people = sample if adjusted is None else adjusted.sample
+    trimmed, sample = len(sample) - len(people), people
     drawn = resample(sample, adjusted, resamples, seed, progress) if interval == "bootstrap" else None
     estimated = EstimatedRates(sample, adjusted, alpha, drawn)
     return _answer(estimated, settings, covariates, trimmed)
 
 
-def _check_options(method: str, interval: str, propensity: str, trim: float) -> None:
-    for name, value, choices in (
-        ("method", method, get_args(Method)),
-        ("interval", interval, get_args(Interval)),
-        ("propensity", propensity, get_args(Form)),
-    ):
-        if value not in choices:
-            raise DataError(f"{name} is {value!r}, but must be one of {', '.join(choices)}.")
+def _check_options(interval: str, trim: float) -> None:
+    if interval not in get_args(Interval):
+        raise DataError(f"interval is {interval!r}, but must be one of {', '.join(get_args(Interval))}.")
     if not 0 <= trim < 0.5:
         raise DataError(f"trim is {trim!r}, but must be a propensity of at least 0 and below 0.5.")
 
@@ -197,17 +221,17 @@ def _warn_of_open_path(graph: "nx.DiGraph[Any]", question: RateQuestion) -> None
     )
 
 
-def _adjusted(sample: Sample, method: str, form: Form, trim: float) -> CrossedRates:
-    """Return the estimator for those who are not trimmed."""
-    result = estimator_of(sample, method, form)
-    kept = np.minimum(result.chance, 1 - result.chance) >= trim
+def _adjusted(sample: Sample, estimator: Estimator, trim: float) -> CrossedRates:
+    """Return the estimates for those who are not trimmed."""
+    result = estimator.fit(sample)
+    kept = chance_of(result) >= trim
     if not kept.all():
         people = sample.only(kept)
         if (people.has.sum(axis=1) < 1).any():
             raise DataError(
                 f"With trim={trim}, {int((~kept).sum())} of {len(kept)} people are left out, all of one level."
             )
-        result = estimator_of(people, method, form)
+        result = estimator.fit(people)
     question, everyone = sample.question, np.ones(len(result.sample), dtype=bool)
     for level, chance in zip(question.levels, (1 - result.chance, result.chance), strict=True):
         group = f"{question.protected!r} = {level!r}, among those with {question.outcome!r} = {question.y!r},"
@@ -219,8 +243,11 @@ def _adjusted(sample: Sample, method: str, form: Form, trim: float) -> CrossedRa
 def _answer(
     estimated: EstimatedRates, settings: dict[str, Any], covariates: frozenset[str] | None, trimmed: int
 ) -> ErrorRateEstimate:
-    levels = estimated.sample.question.levels
-    names = rate_rows(levels)
+    levels, adjusted = estimated.sample.question.levels, estimated.adjusted
+    names, weights, balance = rate_rows(levels), None, None
+    if adjusted is not None and not isinstance(adjusted, UnaffectedRates):
+        weights, balance = describe_weights(adjusted), describe_balance(adjusted)
+        warn_of_weights(adjusted, weights, balance, stacklevel=4)
     return ErrorRateEstimate(
         table=term_rows().join(estimated.table(term_values)),
         settings=settings,
@@ -231,16 +258,8 @@ def _answer(
         .reset_index(drop=True)
         .join(estimated.table(lambda rates: rates.reshape(*rates.shape[:-3], 8))),
         explaining_set=covariates,
-        weights=None if estimated.adjusted is None else _weights(estimated.sample, estimated.adjusted),
+        weights=weights,
+        balance=balance,
         trimmed=trimmed,
         draws=estimated.resampled,
     )
-
-
-def _weights(sample: Sample, adjusted: CrossedRates) -> pd.DataFrame:
-    """Describe the weights with which people of one level stand for those of the other."""
-    rows = []
-    for xi, chance in enumerate((1 - adjusted.chance, adjusted.chance)):
-        levels = {"of": sample.question.levels[xi], "standing_for": sample.question.levels[1 - xi]}
-        rows.append({**levels, **weight_summary(((1 - chance) / chance)[sample.x == xi], chance)})
-    return pd.DataFrame(rows)

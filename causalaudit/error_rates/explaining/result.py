@@ -133,18 +133,23 @@ class ErrorRateResult(_Answer):
     table : pandas.DataFrame
         `decomposition` (1 to 4, in the order of Theorem 7; the first is Theorem 2), `term` (`total, direct, indirect,
         spurious`, which are additive: the last three sum to the first), `mean, sd, credible_low, credible_high,
-        prob_positive`.
+        prob_positive`, and `observed_total`: the total that the people of the data have, the same in every row.
     measures, rates : pandas.DataFrame
         The raw transition measures with their direction (`total, direct, indirect, spurious, ett, nde, nie`), and the
         nested rates, with the same columns of numbers.
     draws : numpy.ndarray
         The nested rates by draw, xd, xi and x (baseline, contrast, everybody).
+    observed : pandas.DataFrame
+        The error rates of both groups and the total (`rate`), as the `people` of the data have them (`observed`) and as
+        the program gives them (`program`, its posterior mean); the `difference`, the `sd` that it would have if the
+        program were right, a two-sided `p_value` (Bonferroni for the three), and whether it is `refuted` (at 5 %).
     monte_carlo : pandas.DataFrame or None
         For simulated people: the Monte-Carlo `error` of each term at a single draw, and its `share` of the variance
         before it is taken out. The error of a mean is smaller by the square root of the number of draws.
     """
 
     draws: np.ndarray
+    observed: pd.DataFrame
     monte_carlo: pd.DataFrame | None = None
     KIND: ClassVar[str] = "error rates"
 
@@ -212,8 +217,11 @@ class ErrorRateEstimate(_Answer):
     explaining_set : frozenset or None
         What was adjusted for; None if nothing explains, so that only some terms are identified.
     weights : pandas.DataFrame or None
-        What the weights of IPW are like: for those who have the level `of` and stand for those with the level
+        What the weights are like: for those who have the level `of` and stand for those with the level
         `standing_for`: `people`, `effective_people`, `largest_weight` (mean 1), `smallest_propensity`.
+    balance : pandas.DataFrame or None
+        How far the covariates of the two levels are apart, before and after weighting: `of, standing_for, covariate,
+        before, after, chance, poor`. None, as `weights`, where nothing is weighted.
     trimmed : int
         How many people were left out because one of the two levels is too rare among people like them.
     draws : numpy.ndarray or None
@@ -222,17 +230,28 @@ class ErrorRateEstimate(_Answer):
 
     explaining_set: frozenset[str] | None
     weights: pd.DataFrame | None
+    balance: pd.DataFrame | None = None
     trimmed: int = 0
     draws: np.ndarray | None = None
     KIND: ClassVar[str] = "error rate estimate"
 
     @property
     def _interval(self) -> IntervalKind:
-        known = "the diagram and the classifier" + (", and who was left out" if self.trimmed else "")
+        known = f"the diagram and the classifier{self._models}" + (", and who was left out" if self.trimmed else "")
         about = "the population that the people are a sample of"
         return IntervalKind(
             self.settings["interval"], 1 - self.settings["alpha"], "confidence", "one unit", about, known
         )
+
+    @property
+    def _models(self) -> str:
+        """What is taken as known of the models of the propensity and of the expectation."""
+        method, form = self.settings["method"], self.settings["propensity"]
+        if form in (None, "saturated"):
+            return ""
+        if method == "doubly_robust":
+            return ", and that the product of the errors of the two models is small (either may be wrong)"
+        return f", and that the {form} regression of the {'level' if method == 'ipw' else 'answers'} is right"
 
     @property
     def verdicts(self) -> pd.DataFrame:

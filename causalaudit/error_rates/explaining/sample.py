@@ -23,16 +23,27 @@ class Sample:
         P(ŷ) by the level that the classifier reads (rows) and person.
     covariates
         The explaining set of each person.
+    frame
+        What the classifier reads of each person.
+    mediators
+        The features that descend from the protected attribute or the outcome, without the attribute itself.
     """
 
     question: RateQuestion
     x: np.ndarray
     theta: np.ndarray
     covariates: Covariates
+    frame: pd.DataFrame
+    mediators: tuple[str, ...]
 
     @classmethod
     def of(
-        cls, question: RateQuestion, data: pd.DataFrame, covariates: Collection[str], declared: Collection[str] = ()
+        cls,
+        question: RateQuestion,
+        data: pd.DataFrame,
+        covariates: Collection[str],
+        declared: Collection[str] = (),
+        mediators: Collection[str] = (),
     ) -> "Sample":
         """Ask the classifier about everybody, once as the baseline and once as the contrast level.
 
@@ -41,21 +52,36 @@ class Sample:
         column = data[question.protected]
         chosen = (column.isin(question.levels) & (data[question.outcome] == question.y)).to_numpy()
         frame = data.loc[chosen, list(question.rate.features)]
-        theta = [question.rate(read_as(frame, question.protected, level)) for level in question.levels]
         x = (column[chosen] == question.levels[1]).to_numpy().astype(int)
-        return cls(question, x, np.stack(theta), Covariates.of(data, covariates, declared).only(chosen))
+        theta = np.stack([answers(question, xd, frame) for xd in (0, 1)])
+        known = Covariates.of(data, covariates, declared).only(chosen)
+        return cls(question, x, theta, known, frame, tuple(mediators))
 
     def __len__(self) -> int:
         return len(self.x)
 
     def only(self, kept: np.ndarray) -> "Sample":
         """Return some of the people."""
-        return replace(self, x=self.x[kept], theta=self.theta[:, kept], covariates=self.covariates.only(kept))
+        return replace(
+            self,
+            x=self.x[kept],
+            theta=self.theta[:, kept],
+            covariates=self.covariates.only(kept),
+            frame=self.frame[kept],
+        )
 
     @property
     def has(self) -> np.ndarray:
         """Who has each of the two levels (rows)."""
         return np.stack([self.x == 0, self.x == 1]).astype(float)
+
+    def answers_with(self, xd: int, mediators: pd.DataFrame) -> np.ndarray:
+        """Return θ(xd, w, z) by the rows w of a table of mediators, and person, whose own the other features z are."""
+        people, rows = np.tile(np.arange(len(self)), len(mediators)), np.repeat(np.arange(len(mediators)), len(self))
+        frame = self.frame.iloc[people].reset_index(drop=True)
+        for name in self.mediators:
+            frame[name] = mediators[name].iloc[rows].reset_index(drop=True)
+        return answers(self.question, xd, frame).reshape(len(mediators), len(self))
 
     def own_rates(self, weights: np.ndarray) -> np.ndarray:
         """Return N(xd, x | x, y) by set of weights (rows of people), xd and x: by composition just a mean.
@@ -71,10 +97,6 @@ class Sample:
         return np.asarray((self.has / share[:, None]).T[:, None, :] * (self.theta.T[:, :, None] - rates))
 
 
-def spread(own: np.ndarray, crossed: np.ndarray) -> np.ndarray:
-    """Arrange rates by xd, xi and x (last axes) from those with xi = x, and those with xi ≠ x by xd and xi."""
-    rates = np.empty((*own.shape[:-1], 2, 2))
-    for xi in (0, 1):
-        rates[..., xi, xi] = own[..., xi]
-        rates[..., xi, 1 - xi] = crossed[..., xi]
-    return rates
+def answers(question: RateQuestion, xd: int, frame: pd.DataFrame) -> np.ndarray:
+    """Return P(ŷ) of people whom the classifier takes for the baseline (0) or the contrast (1)."""
+    return question.rate(read_as(frame, question.protected, question.levels[xd]))

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from causalaudit.error_rates.explaining.crossed_rates import CrossedRates
-from causalaudit.error_rates.explaining.sample import Sample, spread
+from causalaudit.adjustment import spread
+from causalaudit.error_rates.explaining.crossed_rates import CrossedRates, UnaffectedRates
+from causalaudit.error_rates.explaining.sample import Sample
 from causalaudit.progress import pieces, watched
 from causalaudit.randomness import dirichlet_weights
 
@@ -22,7 +23,7 @@ class EstimatedRates:
     ----------
     sample : Sample
         The people.
-    adjusted : CrossedRates or None
+    adjusted : CrossedRates, UnaffectedRates or None
         The estimator of rates with xi ≠ x.
     alpha : float
         The level of intervals.
@@ -32,7 +33,7 @@ class EstimatedRates:
     """
 
     sample: Sample
-    adjusted: CrossedRates | None
+    adjusted: CrossedRates | UnaffectedRates | None
     alpha: float
     resampled: np.ndarray | None = None
 
@@ -66,13 +67,15 @@ class EstimatedRates:
         )
 
 
-def rates_under(sample: Sample, adjusted: CrossedRates | None, weights: np.ndarray) -> np.ndarray:
+def rates_under(sample: Sample, adjusted: CrossedRates | UnaffectedRates | None, weights: np.ndarray) -> np.ndarray:
     """Return N(xd, xi | x, y) by set of weights, xd, xi and x."""
     own = sample.own_rates(weights)
     return spread(own, np.full_like(own, np.nan) if adjusted is None else adjusted.crossed(weights))
 
 
-def resample(sample: Sample, adjusted: CrossedRates | None, resamples: int, seed: int, progress: bool) -> np.ndarray:
+def resample(
+    sample: Sample, adjusted: CrossedRates | UnaffectedRates | None, resamples: int, seed: int, progress: bool
+) -> np.ndarray:
     """Return the rates under Dirichlet weights of the people (the Bayesian bootstrap)."""
     parts = pieces(resamples, each=len(sample))
     return np.concatenate(

@@ -15,6 +15,7 @@ PEOPLE = draw_tables(np.random.default_rng(0), 400)
 SCM = ca.models.standard_prediction.scm_b()
 RULE = classifier((0.1, 0.5, 0.4, 0.9), ("X", "Z"))
 EXPLAINABLE = ca.diagram([("Z", "X"), ("Z", "Y"), ("X", "Y")])
+MEDIATED = ca.diagram([("Z", "X"), ("Z", "Y"), ("X", "Y"), ("X", "W"), ("Z", "W")])
 
 
 @pytest.fixture(scope="module")
@@ -194,9 +195,9 @@ def test_no_overlap_names_the_level():
         r"example with Z = 2.* "
         r"Leave such people out by `trim`"
     )
-    rule = lambda people: people["X"] == 1  # noqa: E731
+    rule = lambda people: people["W"] == 1  # noqa: E731
     with pytest.raises(DataError, match=message):
-        estimate(people, rule)
+        estimate(people, rule, features=["W", "Z"], graph=MEDIATED)
 
 
 def test_columns_and_options_of_an_estimate():
@@ -212,12 +213,21 @@ def test_columns_and_options_of_an_estimate():
         estimate(features=["X", "V"])
     with pytest.raises(DataError, match=r"The feature 'W' is not in the diagram"):
         estimate(features=["X", "W"])
-    with pytest.raises(DataError, match=r"method is 'both', but must be one of ipw, plugin"):
+    with pytest.raises(DataError, match=r"method is 'both', but must be one of doubly_robust, ipw, plugin"):
         estimate(method="both")
     with pytest.raises(DataError, match=r"interval is 'hdi', but must be one of wald, bootstrap"):
         estimate(interval="hdi")
-    with pytest.raises(DataError, match=r"propensity is 'forest', but must be one of auto, saturated, logistic"):
+    with pytest.raises(
+        DataError, match=r"propensity is 'forest', but must be one of auto, saturated, logistic, or a cl"
+    ):
         estimate(propensity="forest")
+    with pytest.raises(DataError, match=r"expectation is 'forest', but must be a classifier or regressor"):
+        estimate(expectation="forest")
+    for models in ({"propensity": LogisticRegression()}, {"expectation": LogisticRegression()}):
+        with pytest.raises(DataError, match=r"Models of scikit-learn are for method='doubly_robust', but method is 'i"):
+            estimate(method="ipw", **models)
+    with pytest.raises(DataError, match=r"propensity='saturated' expectations are tables too"):
+        estimate(propensity="saturated", expectation=LogisticRegression())
     with pytest.raises(DataError, match=r"alpha is 5, but must be a number between 0 and 1"):
         estimate(alpha=5)
     with pytest.raises(DataError, match=r"trim is 0.7, but must be a propensity"):
@@ -239,7 +249,7 @@ def test_a_covariate_without_a_column():
 
 def test_everybody_is_trimmed():
     with pytest.raises(DataError, match=r"With trim=0.49, \d+ of \d+ people are left out"):
-        estimate(trim=0.49)
+        estimate(trim=0.49, rule=lambda people: people["W"] == 1, features=["W", "Z"], graph=MEDIATED)
 
 
 def test_answers_to_different_questions(posterior):

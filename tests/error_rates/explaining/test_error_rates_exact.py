@@ -229,6 +229,7 @@ tables_of = st.integers(0, 2**32 - 1).map(
 thetas = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).random(16).round(2))
 
 
+@pytest.mark.filterwarnings("ignore:The program does not give")  # people of another process
 @settings(max_examples=5)
 @given(tables=tables_of, theta=thetas, y=st.sampled_from([0, 1]))
 def test_random_tables_agree_with_a_plain_enumeration(tables, theta, y):
@@ -366,6 +367,7 @@ def hires(people):
     return np.where(points >= 3, "yes", "no")
 
 
+@pytest.mark.filterwarnings("ignore:The program does not give")  # 200 people who are unusual by chance
 @pytest.mark.parametrize("contrast", ["c", "b"])
 def test_categories_counts_and_vectors_are_enumerated_as_they_are_simulated(three_groups_posterior, contrast):
     options = {"outcome": "good", "y": True, "yhat": "yes", "progress": False}
@@ -410,7 +412,7 @@ def test_two_worlds_of_gumbel_noise_are_those_of_drawn_noise():
 def test_measures_are_named_with_their_direction():
     result = decompose(SP.scm_b(), draw_tables(np.random.default_rng(0), 200), GENERIC)
     assert list(result.table.columns) == [
-        *("decomposition", "term", "mean", "sd", "credible_low", "credible_high", "prob_positive"),
+        *("decomposition", "term", "mean", "sd", "credible_low", "credible_high", "prob_positive", "observed_total"),
     ]  # fmt: skip
     assert list(result.measures.columns[:4]) == ["measure", "from", "to", "given"]
     assert len(result.measures) == len(MEASURES) == 18

@@ -1,0 +1,111 @@
+"""Whether a program gives the error rates that the people of the data have."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from causalaudit.error_rates.explaining.question import RateQuestion
+from causalaudit.errors import CausalAuditWarning
+
+_LEVEL = 0.05  # of a warning under a program that is right, for all three comparisons together
+# A program so free that it repeats the data differs from them by its prior alone. What a weak prior does is of order
+# 1 / n, and this share of the sampling variance, of the order of 1 / n too, is well above its square.
+_SLACK = 0.1
+_ROUNDING = 1e-9
+
+
+def observed_rates(question: RateQuestion, data: pd.DataFrame, rates: np.ndarray, noise: np.ndarray) -> pd.DataFrame:
+    """Compare the rates of both groups, and the total, with those that the same people have.
+
+    Parameters
+    ----------
+    question
+        What is asked.
+    data
+        The people of the posterior.
+    rates
+        The nested rates of the program by draw, xd, xi and x.
+    noise
+        The Monte-Carlo variance of the rate N(x, x | x, y) of each group at a single draw.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for the baseline, the contrast and the total: see `ErrorRateResult`.
+
+    Notes
+    -----
+    A posterior predictive check whose distribution is calibrated: were the program right, its posterior mean would be
+    an efficient estimate from the same people, and the variance of the difference would be that of the observed rate
+    minus that of the posterior (Hausman 1978), not their sum. P-values are Bonferroni's for the three comparisons.
+    """
+    people, observed, spread = _own(question, data)
+    own = np.stack([rates[:, x, x, x] for x in (0, 1)], axis=1)
+    program = own.mean(axis=0)
+    chance = spread * program * (1 - program) / np.maximum(people, 1)
+    posterior = own.var(axis=0)
+    computed = (posterior + noise) / len(own)
+    total = np.diff(own, axis=1)[:, 0]
+    sampling = np.append(chance, chance.sum())
+    left = np.maximum(np.abs(sampling - np.append(posterior, total.var())), _SLACK * sampling)
+    sd = np.sqrt(left + np.append(computed, (total.var() + noise.sum()) / len(own)))
+    seen, given = np.append(observed, observed[1] - observed[0]), np.append(program, program[1] - program[0])
+    steps = 0.5 / np.maximum(people, 1)  # half a person: the normal curve stands for whole numbers of people
+    beyond = np.maximum(np.abs(given - seen) - np.append(steps, steps.sum()), 0.0)
+    p_value = np.minimum(1.0, 3 * 2 * norm.sf(beyond / (sd + _ROUNDING)))
+    return pd.DataFrame(
+        {
+            "rate": [f"{question.protected} = {level}" for level in question.levels] + ["total"],
+            "people": np.append(people, people.sum()),
+            "observed": seen,
+            "program": given,
+            "difference": given - seen,
+            "sd": sd,
+            "p_value": p_value,
+            "refuted": p_value < _LEVEL,
+        }
+    )
+
+
+def _own(question: RateQuestion, data: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return number and rate of both groups, and the variance of P(ŷ) as a share of that of labels with this rate."""
+    answers = question.rate(data[list(question.rate.features)])
+    people, rates, spread = np.zeros(2, dtype=int), np.full(2, np.nan), np.ones(2)
+    for x, level in enumerate(question.levels):
+        own = answers[((data[question.protected] == level) & (data[question.outcome] == question.y)).to_numpy()]
+        if len(own):
+            people[x], rates[x] = len(own), own.mean()
+            labels = rates[x] * (1 - rates[x])
+            spread[x] = own.var() / labels if labels > _ROUNDING else 1.0
+    return people, rates, spread
+
+
+def warn_of_rates(question: RateQuestion, observed: pd.DataFrame, stacklevel: int) -> None:
+    """Warn of rates of the program that the people of the data do not have, or that cannot be compared."""
+    words = _words(question, observed)
+    if words:
+        warnings.warn(words, CausalAuditWarning, stacklevel=stacklevel)
+
+
+def _words(question: RateQuestion, observed: pd.DataFrame) -> str:
+    empty = observed.loc[observed["people"] == 0, "rate"].tolist()
+    if empty:
+        return (
+            f"Nobody in the data has {' or '.join(empty)} and {question.outcome} = {question.y}: what the program says "
+            "of their error rate cannot be compared with the data, and the observed total is unknown (NaN)."
+        )
+    rows: list[Any] = observed[observed["refuted"]].to_dict("records")
+    if not rows:
+        return ""
+    found = "; ".join(
+        f"{row['rate']}: {row['program']:.3f} by the program, {row['observed']:.3f} observed "
+        f"({row['difference']:+.3f}, {row['people']} people)"
+        for row in rows
+    )
+    return (
+        f"The program does not give the error rates that its own data have. {found}. What is explained is the total of "
+        "the program, not that of the data: revise the program, and see `observed`."
+    )
