@@ -62,6 +62,23 @@ def test_the_first_section_answers(first):
     assert len(worlds.point) == worlds.dataset.sizes["individual"]
 
 
+def test_the_first_audit_finds_the_true_number_of_cases(first):
+    """The truth is the same test with the counterfactuals that the applicants were made with."""
+    names = dict(first)
+    run(SECTIONS["Who was discriminated?"][0], names)
+    ca, applicants, found = names["ca"], names["applicants"], names["result"]
+    women = applicants[applicants.gender == "female"]
+    true = women.assign(salary=women.salary_if_male, balance=women.balance_if_male)
+    truth = ca.situation_testing(
+        applicants, names["bank"], {"gender": "female"}, features=["salary", "balance"], k=[15, 50],
+        counterfactuals=ca.CounterfactualDraws.from_frame(true[["salary", "balance"]]),
+    ).summary()["cases"]  # fmt: skip
+    assert truth.tolist() == [462, 513]
+    summary = found.summary()
+    assert (summary["expected_low"] <= truth).all()
+    assert (truth <= summary["expected_high"]).all()
+
+
 @pytest.mark.parametrize("words", [*BROUGHT, *SHORTER])
 def test_what_is_brought_or_shortened_is_there(words):
     assert any(words in block for blocks in SECTIONS.values() for block in blocks)
