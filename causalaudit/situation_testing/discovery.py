@@ -47,12 +47,18 @@ def prob_rates_differ(
     rates = np.sin(angles) ** 2
     found = np.empty(len(ours))
     for part in pieces(len(found), each=_CELLS):
-        shape = theirs[part, None] + 0.5, (theirs_of - theirs)[part, None] + 0.5
-        masses = np.diff(betainc(*shape, rates[::2]), axis=1)
-        shape = ours[part, None] + 0.5, (ours_of - ours)[part, None] + 0.5
-        found[part] = (masses * betaincc(*shape, np.clip(rates[1::2] + tau, 0, 1))).sum(axis=1)
+        masses = np.diff(_by_kind(betainc, theirs[part], theirs_of[part], rates[::2]), axis=1)
+        above = _by_kind(betaincc, ours[part], ours_of[part], np.clip(rates[1::2] + tau, 0, 1))
+        found[part] = (masses * above).sum(axis=1)
     found = np.where((ours_of > 0) & (theirs_of > 0), found, np.nan)
     return found[kinds.inverse].reshape(counts[0].shape)
+
+
+def _by_kind(function: np.ufunc, counts: np.ndarray, sizes: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """Return a function of the Beta posterior of each count, computed once for counts and sizes that recur."""
+    kinds = distinct_rows([counts, sizes])
+    count, size = counts[kinds.first, None], sizes[kinds.first, None]
+    return np.asarray(function(count + 0.5, size - count + 0.5, rates))[kinds.inverse]
 
 
 def prob_in_population(numbers: Sequence[np.ndarray], question: SituationQuestion) -> np.ndarray:
