@@ -7,12 +7,15 @@ it.
 
 from causalaudit.recourse.audit import audit_recourse
 from causalaudit.recourse.question.actions import Actions
+from causalaudit.recourse.question.items import AtLeast, AtMost
 from causalaudit.recourse.result.comparison import Comparison
 from causalaudit.recourse.result.rankings import aggregated_rankings, rank_agreement, ranking_analysis
 from causalaudit.recourse.result.result import RecourseResult
 
 __all__ = [
     "Actions",
+    "AtLeast",
+    "AtMost",
     "Comparison",
     "RecourseResult",
     "aggregated_rankings",

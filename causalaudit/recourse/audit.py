@@ -1,6 +1,6 @@
 """The audit of recourse: mine subgroups and actions, apply them, and compare the two groups."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +33,7 @@ def audit_recourse(
     *,
     actions: Actions = Actions(),  # noqa: B008  (it is frozen)
     favourable: Any = 1,
+    thresholds: Collection[str] = (),
     support: float = 0.01,
     phi: Sequence[float] = (0.3, 0.7),
     budgets: Sequence[float] | None = None,
@@ -49,8 +50,8 @@ def audit_recourse(
 
     Subgroups are the sets of feature values that are frequent among the people of *both* groups whom the classifier
     denies the favourable label; actions are those that are frequent among the people it grants it. An action is valid
-    for a subgroup if it sets exactly the features of the subgroup, feasibly, and changes one of them. It gives recourse
-    to those whose prediction it turns.
+    for a subgroup if it sets exactly the features of the subgroup (`Actions.subsets`: some of them), feasibly, and
+    changes one of them. It gives recourse to those whose prediction it turns.
 
     Parameters
     ----------
@@ -69,6 +70,10 @@ def audit_recourse(
         What changes cost, and which are feasible: see `Actions`.
     favourable
         The good label; any other is unfavourable.
+    thresholds
+        Features, with an order of their own or by `orders`, of which subgroups may also say that they are at least, or
+        at most, a value. An action leads everybody of such a subgroup to one value beyond the threshold, or leaves the
+        feature as it is. It costs what it costs at most in the subgroup.
     support
         The share of the respective people that must have the values of a subgroup or an action, at least.
     phi
@@ -135,7 +140,7 @@ def audit_recourse(
     for name, share in {"support": support, "alpha": alpha, "prob": prob}.items():
         check_share(name, share)
     split = None if split is None else check_share("split", split)
-    thresholds, worst = check_phi(phi), check_no_recourse_cost(no_recourse_cost)
+    shares, worst = check_phi(phi), check_no_recourse_cost(no_recourse_cost)
     chosen = None if budgets is None else check_budgets(budgets)
     draws, seed = check_draws(draws), check_seed(seed)
     if not isinstance(actions, Actions):
@@ -143,17 +148,20 @@ def audit_recourse(
     if actions.values is not None and posterior is None:
         raise DataError("values say what bins stand for in a model, but there is no posterior.")
 
-    people = code_people(data, protected, features, actions.orders)
+    people = code_people(data, protected, features, actions.orders, thresholds)
     rules = make_rules(people, data, actions)
     answers = KnownAnswers.of(people, classifier, favourable)
     affected = ~answers.factual()
     _check_affected(people, affected, favourable)
     searched, measured = split_people(people, affected, split, seed)
 
-    subgroups = frequent_itemsets(
-        [people.codes[searched & affected & (people.group == side)] for side in (0, 1)], support
-    )
-    blocks = match(subgroups, frequent_itemsets([people.codes[searched & ~affected]], support), rules)
+    ranges = people.vocabulary.ranges
+    denied = [people.codes[searched & affected & (people.group == side)] for side in (0, 1)]
+    subgroups = frequent_itemsets(denied, support, ranges)
+    # What an action leaves as it is, it must name if it sets all features of a subgroup.
+    named = None if actions.subsets else ranges
+    helpful = frequent_itemsets([people.codes[searched & ~affected]], support, named)
+    blocks = match(subgroups, helpful, rules, actions.subsets)
     if not blocks:
         raise DataError(
             f"None of the {len(subgroups):,} subgroups has a valid action: lower the support ({support:g}), or let "
@@ -164,11 +172,12 @@ def audit_recourse(
     candidates, counts = found.candidates, found.counts
     if chosen is None:  # a budget is chosen on those who were searched, as subgroups and actions are
         chosen = percentile_budgets(candidates if split is None else measure(affected & searched).candidates)
-    notions = all_notions(thresholds, chosen, worst)
+    notions = all_notions(shares, chosen, worst)
     table, values = tabulate(people.vocabulary, candidates, notions, alpha, prob, counts)
     settings = {
         "protected": protected, "features": list(people.vocabulary.features), "actions": actions.setting,
-        "favourable": favourable, "support": support, "phi": thresholds, "budgets": chosen, "no_recourse_cost": worst,
+        "favourable": favourable, "thresholds": list(thresholds), "support": support, "phi": shares,
+        "budgets": chosen, "no_recourse_cost": worst,
         "alpha": alpha, "prob": prob, "draws": draws, "split": split, "seed": seed, "mined": len(subgroups),
         "searched": len(candidates), "unmeasured": found.unmeasured, "predicted": answers.number,
     }  # fmt: skip

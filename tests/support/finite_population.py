@@ -6,6 +6,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from causalaudit.recourse import AtLeast, AtMost
+
 LEVELS = {"skill": [0, 1, 2, 3], "hours": ["part", "full", "over"], "team": ["a", "b", "c"], "town": ["n", "s"]}
 ORDERS = {"hours": LEVELS["hours"]}
 
@@ -35,7 +37,7 @@ class FinitePopulation:
         flipped, reached = np.zeros((2, 2, len(found.costs)))
         for place in range(len(found)):
             inside = inside_of(result.vocabulary.predicate(found.subgroups[place]), self.kinds) & ~self.good.ravel()
-            helped = np.stack([self._after(change) for change in changes_of(result, place)])
+            helped = np.stack([self.after(change) for change in changes_of(result, place)])
             for group, level in enumerate(result.groups):
                 own = inside & (self.kinds["sex"] == level).to_numpy()
                 shares = self.shares[own] / self.shares[own].sum()
@@ -43,7 +45,7 @@ class FinitePopulation:
                 reached[group, found.pairs(place)] = np.maximum.accumulate(helped[:, own], axis=0) @ shares
         return replace(found, sizes=np.ones_like(found.sizes), flipped=flipped, reached=reached)
 
-    def _after(self, change):
+    def after(self, change):
         """Who of all kinds is hired after a change."""
         codes = list(self.codes)
         for name, value in change.items():
@@ -60,4 +62,11 @@ def changes_of(result, place):
 
 def inside_of(predicate, people):
     """Who is in a subgroup."""
-    return np.all([people[name] == value for name, value in predicate.items()], axis=0)
+    return np.all([_says(people[name], value) for name, value in predicate.items()], axis=0)
+
+
+def _says(column, value):
+    if not isinstance(value, AtLeast | AtMost):
+        return column == value
+    place, codes = LEVELS[column.name].index(value.value), column.map(LEVELS[column.name].index)
+    return codes >= place if isinstance(value, AtLeast) else codes <= place

@@ -11,6 +11,7 @@ from causalaudit.figures import own_axes
 from causalaudit.recourse.intervals.over_draws import joined_bands
 from causalaudit.recourse.intervals.scores import curve_bands
 from causalaudit.recourse.notions.measures import MICRO, distribution, last_of_cost, steps
+from causalaudit.recourse.question.items import item_words
 from causalaudit.recourse.result.rankings import rank_agreement
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _colour(result: "RecourseResult", bias: Any) -> str:
 
 def _short(predicate: Mapping[str, Any], sizes: list[int]) -> str:
     """Write a subgroup over several lines, two features each."""
-    items = [f"{name}={value}" for name, value in predicate.items()]
+    items = [item_words(name, value) for name, value in predicate.items()]
     lines = [", ".join(items[start : start + 2]) for start in range(0, len(items), 2)]
     return "\n".join(lines) + f" ({sizes[0]:,} | {sizes[1]:,})"
 

@@ -15,6 +15,7 @@ from causalaudit.recourse.causal.twins import TwinComparison
 from causalaudit.recourse.evidence.candidates import Candidates
 from causalaudit.recourse.notions.notion import TITLES, Notion, fair_below
 from causalaudit.recourse.question.coding import Vocabulary
+from causalaudit.recourse.question.items import in_words
 from causalaudit.recourse.result.comparison import Comparison
 from causalaudit.recourse.result.judgement import explain_intervals, judge, mean_gap
 from causalaudit.results import AuditResult
@@ -85,7 +86,7 @@ class RecourseResult(AuditResult):
     @cached_property
     def labels(self) -> list[str]:
         """The subgroups in words, in their order."""
-        return [_text(predicate) for predicate in self.table["subgroup"].iloc[: len(self.candidates)]]
+        return [in_words(predicate) for predicate in self.table["subgroup"].iloc[: len(self.candidates)]]
 
     def by_notion(self) -> Iterator[pd.DataFrame]:
         """Yield the rows of each notion, subgroups always in the same order."""
@@ -360,7 +361,3 @@ class RecourseResult(AuditResult):
 
 
 _NO_POSTERIOR = "Probabilities need a posterior: without one, nobody responds, and nothing is uncertain."
-
-
-def _text(predicate: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in predicate.items())
