@@ -1,16 +1,18 @@
 """The audit of recourse: mine subgroups and actions, apply them, and compare the two groups."""
 
+import warnings
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from causalaudit.errors import DataError
+from causalaudit.errors import CausalAuditWarning, DataError
 from causalaudit.people import Protected, check_draws, check_seed, check_share
 from causalaudit.recourse.evidence.evaluation import match
 from causalaudit.recourse.evidence.itemsets import frequent_itemsets
 from causalaudit.recourse.evidence.known_answers import KnownAnswers
+from causalaudit.recourse.intervals.over_draws import draws_needed
 from causalaudit.recourse.measure import Measure
 from causalaudit.recourse.notions.notion import all_notions, percentile_budgets
 from causalaudit.recourse.question.actions import Actions
@@ -93,7 +95,8 @@ def audit_recourse(
         None: everybody is searched and measured, and what was mined is held fixed.
     alpha
         The level of the simultaneous intervals, for all subgroups of the search at once. With a posterior one half is
-        spent on who was sampled, the other on the parameters.
+        spent on who was sampled, the other on the parameters, of which fewer draws than 4 / alpha spend more: with
+        fewer than 2 / alpha that differ there are no such intervals, and a warning.
     prob
         The probability of the credible intervals.
     draws
@@ -172,6 +175,13 @@ def audit_recourse(
     candidates, counts = found.candidates, found.counts
     if chosen is None:  # a budget is chosen on those who were searched, as subgroups and actions are
         chosen = percentile_budgets(candidates if split is None else measure(affected & searched).candidates)
+    if counts is not None and counts.too_few(alpha):
+        warnings.warn(
+            f"The {len(counts.flipped)} draws of the posterior differ, and are too few for simultaneous intervals at "
+            f"the level {alpha:g}, which are NaN, so that nothing is flagged: {draws_needed(alpha)} are needed.",
+            CausalAuditWarning,
+            stacklevel=2,
+        )
     notions = all_notions(shares, chosen, worst)
     table, values = tabulate(people.vocabulary, candidates, notions, alpha, prob, counts)
     settings = {

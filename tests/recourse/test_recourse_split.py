@@ -95,6 +95,7 @@ def test_refused(people):
         ca.audit_recourse(people, rule, **ARGUMENTS, split=0.01)
 
 
+@pytest.mark.filterwarnings("ignore:The .* draws of the posterior differ")
 def test_a_posterior_measures_the_others():
     people = courses.UNFAIR.sample(np.random.default_rng(5), 600)
     posterior = ca.fit(courses.scm(), people, draws=5, chains=2, seed=0, progress=False)

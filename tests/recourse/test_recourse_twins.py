@@ -100,6 +100,7 @@ def test_a_twin_costs_what_it_costs_as_a_real_person(changes):
     np.testing.assert_array_equal(table["credible_low"], apart)
 
 
+@pytest.mark.filterwarnings("ignore:The .* draws of the posterior differ")
 def test_twins_of_uncertain_people_are_priced_in_every_draw():
     """Against counterfactuals one by one: in each draw the actions of the subgroups that the twin is in there."""
     people = schooling.sample(150, seed=3)

@@ -95,7 +95,7 @@ def plot_effectiveness_cost(
     """Draw the effectiveness–cost distributions of the two groups of a subgroup (figure 1 (b) of the paper).
 
     The bands hold both curves of the population, for all subgroups of the search at once, at the level of the audit;
-    with a posterior they join the uncertainty of its parameters.
+    with a posterior they join the uncertainty of its parameters, and there are none if its draws are too few.
 
     Examples
     --------
@@ -115,6 +115,8 @@ def plot_effectiveness_cost(
     alpha, number = result.settings["alpha"], len(result.candidates)
     if result.draws is None or result.draws.certain:
         low, high = curve_bands(candidates, viewpoint, alpha / number)
+    elif result.draws.too_few(alpha):
+        low = high = np.full((2, len(last)), np.nan)
     else:
         low, high = joined_bands(candidates, result.draws.drawn.only(place), viewpoint, alpha / number)
     right = costs[-1] + 0.08 * max(costs[-1] - costs[0], costs[-1], 1e-9)
