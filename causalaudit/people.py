@@ -246,6 +246,24 @@ def distinct_on_grid(columns: Sequence[np.ndarray]) -> DistinctRows | None:
     return DistinctRows(first[used], place[index], counts[used])
 
 
+def draw_part(strata: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """Draw a share of the people of each stratum, as flags: a part that is like the whole.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> part = draw_part(np.array([0, 0, 0, 0, 1, 1]), 0.5, np.random.default_rng(0))
+    >>> int(part[:4].sum()), int(part[4:].sum())
+    (2, 1)
+    """
+    order = rng.permutation(len(strata))
+    chosen = np.zeros(len(order), dtype=bool)
+    for stratum in np.unique(strata):
+        people = order[strata[order] == stratum]
+        chosen[people[: round(share * len(people))]] = True
+    return chosen
+
+
 # Who is protected
 
 

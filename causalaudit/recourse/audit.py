@@ -1,26 +1,25 @@
 """The audit of recourse: mine subgroups and actions, apply them, and compare the two groups."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from causalaudit.errors import DataError
+from causalaudit.errors import CausalAuditWarning, DataError
 from causalaudit.people import Protected, check_draws, check_seed, check_share
-from causalaudit.recourse.causal.counterfactual_answers import CounterfactualAnswers
-from causalaudit.recourse.causal.draw_counts import DrawCounts, count_draws
-from causalaudit.recourse.causal.modelled_people import model_people
-from causalaudit.recourse.causal.tried_changes import try_changes
-from causalaudit.recourse.causal.twins import TwinComparison
-from causalaudit.recourse.evidence.evaluation import evaluate, match
+from causalaudit.recourse.evidence.evaluation import match
 from causalaudit.recourse.evidence.itemsets import frequent_itemsets
 from causalaudit.recourse.evidence.known_answers import KnownAnswers
+from causalaudit.recourse.intervals.over_draws import draws_needed
+from causalaudit.recourse.measure import Measure
 from causalaudit.recourse.notions.notion import all_notions, percentile_budgets
 from causalaudit.recourse.question.actions import Actions
 from causalaudit.recourse.question.change_rules import make_rules
 from causalaudit.recourse.question.coding import CodedPeople, code_people
 from causalaudit.recourse.question.numbers import as_json, check_budgets, check_no_recourse_cost, check_phi
+from causalaudit.recourse.question.splitting import split_people
 from causalaudit.recourse.result.result import RecourseResult
 from causalaudit.recourse.result.table import tabulate
 
@@ -36,11 +35,13 @@ def audit_recourse(
     *,
     actions: Actions = Actions(),  # noqa: B008  (it is frozen)
     favourable: Any = 1,
+    thresholds: Collection[str] = (),
     support: float = 0.01,
     phi: Sequence[float] = (0.3, 0.7),
     budgets: Sequence[float] | None = None,
     no_recourse_cost: float | None = None,
     posterior: "Posterior | None" = None,
+    split: float | None = None,
     alpha: float = 0.05,
     prob: float = 0.9,
     draws: int | None = None,
@@ -51,8 +52,8 @@ def audit_recourse(
 
     Subgroups are the sets of feature values that are frequent among the people of *both* groups whom the classifier
     denies the favourable label; actions are those that are frequent among the people it grants it. An action is valid
-    for a subgroup if it sets exactly the features of the subgroup, feasibly, and changes one of them. It gives recourse
-    to those whose prediction it turns.
+    for a subgroup if it sets exactly the features of the subgroup (`Actions.subsets`: some of them), feasibly, and
+    changes one of them. It gives recourse to those whose prediction it turns.
 
     Parameters
     ----------
@@ -71,6 +72,10 @@ def audit_recourse(
         What changes cost, and which are feasible: see `Actions`.
     favourable
         The good label; any other is unfavourable.
+    thresholds
+        Features, with an order of their own or by `orders`, of which subgroups may also say that they are at least, or
+        at most, a value. An action leads everybody of such a subgroup to one value beyond the threshold, or leaves the
+        feature as it is. It costs what it costs at most in the subgroup.
     support
         The share of the respective people that must have the values of a subgroup or an action, at least.
     phi
@@ -84,9 +89,14 @@ def audit_recourse(
         A fit of a structural causal model. With it, an action is an intervention on what it changes, and all that this
         causes responds, with each person's own noise, in every draw; the classifier is asked about the resulting
         person. Features that the model lacks are changed as they are. The protected column never responds.
+    split
+        The share of people who are searched: subgroups, actions and default budgets are mined among them, and measured
+        on the others, of whom all counts and costs of the result are. Only so are intervals valid after the search;
+        None: everybody is searched and measured, and what was mined is held fixed.
     alpha
         The level of the simultaneous intervals, for all subgroups of the search at once. With a posterior one half is
-        spent on who was sampled, the other on the parameters.
+        spent on who was sampled, the other on the parameters, of which fewer draws than 4 / alpha spend more: with
+        fewer than 2 / alpha that differ there are no such intervals, and a warning.
     prob
         The probability of the credible intervals.
     draws
@@ -112,6 +122,9 @@ def audit_recourse(
     of the effectiveness–cost distribution. Memory is bounded: the classifier is given at most 131,072 rows at a time,
     each distinct row once, and recourse is held as a bit for each affected person and action, in passes of 256 MB.
 
+    With a split the parts are alike in groups and predictions, and subgroups of which nobody of one group is left to
+    measure are left out (`settings["unmeasured"]`). A posterior is that of all its people, whichever part they are in.
+
     References
     ----------
     Kavouras, Tsopelas, Giannopoulos, Sacharidis, Psaroudaki, Theologitis, Rontogiannis, Fotakis and Emiris (2023),
@@ -129,7 +142,8 @@ def audit_recourse(
     """
     for name, share in {"support": support, "alpha": alpha, "prob": prob}.items():
         check_share(name, share)
-    thresholds, worst = check_phi(phi), check_no_recourse_cost(no_recourse_cost)
+    split = None if split is None else check_share("split", split)
+    shares, worst = check_phi(phi), check_no_recourse_cost(no_recourse_cost)
     chosen = None if budgets is None else check_budgets(budgets)
     draws, seed = check_draws(draws), check_seed(seed)
     if not isinstance(actions, Actions):
@@ -137,45 +151,54 @@ def audit_recourse(
     if actions.values is not None and posterior is None:
         raise DataError("values say what bins stand for in a model, but there is no posterior.")
 
-    people = code_people(data, protected, features, actions.orders)
+    people = code_people(data, protected, features, actions.orders, thresholds)
     rules = make_rules(people, data, actions)
     answers = KnownAnswers.of(people, classifier, favourable)
     affected = ~answers.factual()
-    numbers = _check_affected(people, affected, favourable)
+    _check_affected(people, affected, favourable)
+    searched, measured = split_people(people, affected, split, seed)
 
-    subgroups = frequent_itemsets([people.codes[affected & (people.group == side)] for side in (0, 1)], support)
-    blocks = match(subgroups, frequent_itemsets([people.codes[~affected]], support), rules)
+    ranges = people.vocabulary.ranges
+    denied = [people.codes[searched & affected & (people.group == side)] for side in (0, 1)]
+    subgroups = frequent_itemsets(denied, support, ranges)
+    # What an action leaves as it is, it must name if it sets all features of a subgroup.
+    named = None if actions.subsets else ranges
+    helpful = frequent_itemsets([people.codes[searched & ~affected]], support, named)
+    blocks = match(subgroups, helpful, rules, actions.subsets)
     if not blocks:
         raise DataError(
             f"None of the {len(subgroups):,} subgroups has a valid action: lower the support ({support:g}), or let "
             "more features change."
         )
-    candidates = evaluate(people, affected, blocks, rules, answers, progress)
-    counts: DrawCounts | None = None
-    twins = None
-    if posterior is not None:
-        modelled = model_people(posterior, data, people, affected, actions.values, draws, seed)
-        asked = CounterfactualAnswers(modelled, answers)
-        trials = try_changes(candidates, asked, progress)
-        counts = count_draws(candidates, trials, modelled.draws, progress)
-        twins, candidates = TwinComparison(asked, trials, candidates, prob), counts.candidates
-
-    chosen = percentile_budgets(candidates) if chosen is None else chosen
-    notions = all_notions(thresholds, chosen, worst)
+    measure = Measure(people, data, blocks, rules, answers, posterior, actions.values, draws, seed, prob, progress)
+    found = measure(affected & measured)
+    candidates, counts = found.candidates, found.counts
+    if chosen is None:  # a budget is chosen on those who were searched, as subgroups and actions are
+        chosen = percentile_budgets(candidates if split is None else measure(affected & searched).candidates)
+    if counts is not None and counts.too_few(alpha):
+        warnings.warn(
+            f"The {len(counts.flipped)} draws of the posterior differ, and are too few for simultaneous intervals at "
+            f"the level {alpha:g}, which are NaN, so that nothing is flagged: {draws_needed(alpha)} are needed.",
+            CausalAuditWarning,
+            stacklevel=2,
+        )
+    notions = all_notions(shares, chosen, worst)
     table, values = tabulate(people.vocabulary, candidates, notions, alpha, prob, counts)
     settings = {
         "protected": protected, "features": list(people.vocabulary.features), "actions": actions.setting,
-        "favourable": favourable, "support": support, "phi": thresholds, "budgets": chosen, "no_recourse_cost": worst,
-        "alpha": alpha, "prob": prob, "draws": draws, "seed": seed, "mined": len(subgroups),
-        "searched": len(candidates), "predicted": answers.number,
+        "favourable": favourable, "thresholds": list(thresholds), "support": support, "phi": shares,
+        "budgets": chosen, "no_recourse_cost": worst,
+        "alpha": alpha, "prob": prob, "draws": draws, "split": split, "seed": seed, "mined": len(subgroups),
+        "searched": len(candidates), "unmeasured": found.unmeasured, "predicted": answers.number,
     }  # fmt: skip
+    numbers = _affected_numbers(people, affected & measured)
     return RecourseResult(
-        table, as_json(settings), values, notions, people.vocabulary, candidates, numbers, counts, twins
+        table, as_json(settings), values, notions, people.vocabulary, candidates, numbers, counts, found.twins
     )
 
 
-def _check_affected(people: CodedPeople, affected: np.ndarray, favourable: Any) -> tuple[int, int]:
-    """Refuse what leaves nobody to compare; return the affected people of the two groups."""
+def _check_affected(people: CodedPeople, affected: np.ndarray, favourable: Any) -> None:
+    """Refuse what leaves nobody to compare."""
     if not affected.any():
         raise DataError(f"Nobody is affected: the prediction is {favourable!r} for all {len(affected):,} people.")
     if affected.all():
@@ -183,9 +206,13 @@ def _check_affected(people: CodedPeople, affected: np.ndarray, favourable: Any) 
             f"Everybody is affected: the prediction is {favourable!r} for none of {len(affected):,} people, so that "
             "there is nobody to learn actions from. Is this the favourable label?"
         )
-    numbers = [int((affected & (people.group == side)).sum()) for side in (0, 1)]
-    for group, number in zip(people.vocabulary.groups, numbers, strict=True):
+    for group, number in zip(people.vocabulary.groups, _affected_numbers(people, affected), strict=True):
         if number == 0:
             column = people.vocabulary.protected
             raise DataError(f"Nobody with {column!r} = {group!r} is affected: there is nobody to compare.")
-    return numbers[0], numbers[1]
+
+
+def _affected_numbers(people: CodedPeople, affected: np.ndarray) -> tuple[int, int]:
+    """Return how many of each group are affected."""
+    first, second = (int((affected & (people.group == side)).sum()) for side in (0, 1))
+    return first, second

@@ -78,7 +78,7 @@ def test_support_so_low_that_mining_would_explode(people, monkeypatch):
     ):
         audit(wide, lambda table: table["good"], features=features)
     monkeypatch.setattr(itemsets, "MOST_ITEMSETS", 5)
-    monkeypatch.setattr(itemsets, "estimated_number", lambda *_: 1.0)
+    monkeypatch.setattr(itemsets, "estimated_number", lambda *_, **__: 1.0)
     with pytest.raises(DataError, match="more than"):
         audit(people)
     monkeypatch.undo()

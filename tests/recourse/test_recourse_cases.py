@@ -233,7 +233,7 @@ def _apply(people, predict, extra, features, subgroup_and_actions, weights):
     code = {name: {v: c for c, v in enumerate(coded.vocabulary.levels[at])} for at, name in enumerate(features)}
     before = np.array([[code[name][value] for name, value in subgroup.items()]])
     after = np.array([[code[name][action[name]] for name in subgroup] for action in actions])
-    block = SameFeatures(places, before, after, np.ones((1, len(actions)), dtype=bool))
+    block = SameFeatures(places, before, np.zeros(len(actions), dtype=int), after)
     return coded, evaluate(coded, affected, [block], rules, answers)
 
 

@@ -9,7 +9,7 @@ from schooling import ARGUMENTS, BINNED, STANDS, actions, binned, classifier, le
 
 import causalaudit as ca
 from causalaudit.decisions import decide_draws
-from causalaudit.errors import DataError, InterventionError
+from causalaudit.errors import CausalAuditWarning, DataError, InterventionError
 from causalaudit.recourse.causal.modelled_people import Bins, ModelledPeople
 from causalaudit.recourse.intervals.credible import credible_interval
 from causalaudit.recourse.intervals.scores import towards
@@ -118,6 +118,7 @@ def test_numbers_that_are_not_binned_respond_as_they_are(people):
         assert actions[f"effectiveness{group}"].tolist() == [(own + schooling.TRUTH["pay"] > 33.0).mean()]
 
 
+@pytest.mark.filterwarnings("ignore:The .* draws of the posterior differ")
 def test_people_outside_the_fit_are_asked_about_by_their_own_columns(people):
     others = sample(500, seed=5).set_axis([f"q{number}" for number in range(500)])
     posterior = ca.fit(schooling.scm(schooling.fitted), people, draws=5, chains=2, seed=0, progress=False)
@@ -143,9 +144,17 @@ def test_same_seed_same_bits_for_any_size_of_batches(people, posterior, result, 
 
 
 def test_as_many_draws_as_asked_for(people, posterior):
-    few = ca.audit_recourse(binned(people), classifier, posterior=posterior, draws=7, **BINNED)
+    with pytest.warns(CausalAuditWarning, match=r"The 7 draws .* too few .* at the level 0\.05.*: 40 are needed"):
+        few = ca.audit_recourse(binned(people), classifier, posterior=posterior, draws=7, **BINNED)
     assert few.draws.flipped.shape[0] == 7
     assert few.settings["draws"] == 7
+    # Of a fair world 22 % were flagged with 8 draws: so few do not tell how far the parameters may be.
+    assert few.table[["simultaneous_low", "simultaneous_high"]].isna().all(axis=None)
+    assert not few.verdicts["flagged"].any()
+    assert few.table["credible_low"].notna().all()
+    axes = ca.plots.plot_effectiveness_cost(few, few.table["subgroup"][0])
+    assert not any(path.vertices[:, 1].any() for band in axes.collections for path in band.get_paths())
+    assert "interval, for all" not in str(few.explain(few.table["subgroup"][0]))
 
 
 def test_intervals_and_probabilities_are_those_of_the_draws(result):

@@ -3,26 +3,14 @@
 import courses
 import numpy as np
 import pytest
+from interval_truth import all_held
 
 import causalaudit as ca
-from causalaudit.recourse.notions.notion import less_the_other
 
 pytestmark = pytest.mark.slow
 
 DATA_SETS = 100
 LEAST = 0.92  # of intervals of 95 %
-
-
-def all_held(result, truth):
-    """For each notion, whether the intervals of all subgroups hold the truth."""
-    found = []
-    for notion, rows in zip(result.notions, result.by_notion(), strict=True):
-        true = less_the_other(notion.values(truth))
-        point = less_the_other(notion.values(result.candidates))
-        true = np.abs(true) if notion.is_distance else true * np.where(point < 0, -1, 1)
-        low, high = (rows[f"simultaneous_{end}"].to_numpy() for end in ("low", "high"))
-        found.append(bool(((low <= true + 1e-9) & (true <= high + 1e-9)).all()))
-    return found
 
 
 @pytest.mark.parametrize("world", [courses.FAIR, courses.UNFAIR], ids=["fair", "unfair"])

@@ -97,9 +97,21 @@ def test_nothing_is_flagged_in_a_fair_world_with_a_rare_action(result):
 
 def test_intervals_hold_the_score_and_shrink_with_the_level(result):
     draws, points = result.draws, [notion.values(result.candidates) for notion in result.notions]
-    wide, narrow = (joined_intervals(result.notions, draws.candidates, draws.drawn, alpha) for alpha in (0.01, 0.2))
+    wide, narrow = (joined_intervals(result.notions, draws.candidates, draws.drawn, alpha) for alpha in (0.02, 0.2))
     for notion, values, outer, inner in zip(result.notions, points, wide, narrow, strict=True):
         score = np.abs(less_the_other(values))
         assert not np.isnan(outer).any()
         assert ((inner[0] <= score + 1e-9) & (score <= inner[1] + 1e-9)).all(), notion.label
         assert ((outer[0] <= inner[0] + 1e-9) & (inner[1] <= outer[1] + 1e-9)).all(), notion.label
+
+
+def test_few_draws_spend_more_of_the_level_on_the_parameters(result):
+    """All draws are kept, which may miss the truth with probability 2 / (number + 1); the rest is for the people."""
+    notion, drawn = result.notions[0], result.draws.drawn
+    few = replace(drawn, flipped=drawn.flipped[:60], reached=drawn.reached[:60])
+    found = joined_intervals((notion,), result.candidates, few, 0.05)[0]
+    each = (0.05 - 2 / 61) / len(result.candidates)
+    ends = [by_notion.micro_effectiveness(of_draw(result, number), each) for number in range(60)]
+    low, high = np.min([end[0] for end in ends], axis=0), np.max([end[1] for end in ends], axis=0)
+    expected = towards(np.stack([low, high]), less_the_other(notion.values(result.candidates)))
+    np.testing.assert_allclose(found, expected, atol=1e-12)

@@ -49,7 +49,7 @@ def binned(people):
     return people.assign(**{name: np.array(BINS[name])[np.digitize(people[name], CUTS[name])] for name in BINS})
 
 
-def audit(people, **changes):
+def audit(people, thresholds=(), **changes):
     posterior = ca.fit(ca.SCM(program, levels={"sex": ["m", "f"]}), people, draws=2, chains=1, progress=False)
     usual = {
         "ordinal": ["skill", "hours"],
@@ -60,7 +60,7 @@ def audit(people, **changes):
     }
     return ca.audit_recourse(
         binned(people), classifier, "sex", ["skill", "hours", "region"], posterior=posterior, support=0.03,
-        actions=ca.Actions(**{**usual, **changes}), progress=False,
+        thresholds=thresholds, actions=ca.Actions(**{**usual, **changes}), progress=False,
     )  # fmt: skip
 
 
@@ -71,8 +71,14 @@ def whole_action(before, after):
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"increasing": ["skill"]}, {"weights": whole_action}],
-    ids=["free to go down", "skill may not go down", "a cost of whole actions"],
+    [
+        {},
+        {"increasing": ["skill"]},
+        {"weights": whole_action},
+        {"thresholds": ["skill", "hours"]},
+        {"subsets": True},
+    ],
+    ids=["free to go down", "skill may not go down", "a cost of whole actions", "thresholds", "some features"],
 )
 def test_a_twin_costs_what_it_costs_as_a_real_person(changes):
     """Of 490 people and more, every twin is in the data as a real person: costs and differences agree exactly."""
@@ -94,6 +100,7 @@ def test_a_twin_costs_what_it_costs_as_a_real_person(changes):
     np.testing.assert_array_equal(table["credible_low"], apart)
 
 
+@pytest.mark.filterwarnings("ignore:The .* draws of the posterior differ")
 def test_twins_of_uncertain_people_are_priced_in_every_draw():
     """Against counterfactuals one by one: in each draw the actions of the subgroups that the twin is in there."""
     people = schooling.sample(150, seed=3)

@@ -4,6 +4,7 @@ import numpy as np
 
 from causalaudit.bias_scan.question.scan_question import ScanQuestion
 from causalaudit.errors import DataError
+from causalaudit.people import draw_part
 from causalaudit.randomness import generator
 
 
@@ -11,13 +12,8 @@ def split_people(question: ScanQuestion, split: float | None, seed: int) -> list
     """Return those who are searched and, with a split, the others; alike in statuses and in the filter."""
     if split is None:
         return [question]
-    rng = generator(seed, "bias scan split")
-    order = rng.permutation(len(question.index))
-    searched = np.zeros(len(order), dtype=bool)
-    for ours in (True, False):
-        for inside in (True, False):
-            people = order[((question.protected == ours) & (question.inside == inside))[order]]
-            searched[people[: round(split * len(people))]] = True
+    strata = 2 * question.protected + question.inside
+    searched = draw_part(strata, split, generator(seed, "bias scan split"))
     parts = [question.of(people) for people in (np.flatnonzero(searched), np.flatnonzero(~searched))]
     for part in parts:
         if any(not (who & part.inside).any() for who in (part.protected, ~part.protected)):

@@ -10,6 +10,7 @@ from causalaudit.progress import pieces, watched
 from causalaudit.recourse.causal.tried_changes import TriedChanges
 from causalaudit.recourse.evidence.candidates import Candidates
 from causalaudit.recourse.intervals.credible import credible_interval
+from causalaudit.recourse.intervals.over_draws import draws_needed
 from causalaudit.recourse.intervals.scores import towards
 from causalaudit.recourse.notions.notion import Notion, less_the_other
 from causalaudit.storage import storable
@@ -43,6 +44,10 @@ class DrawCounts:
     def certain(self) -> bool:
         """Whether everybody responds alike in all draws."""
         return all((counts == counts[:1]).all() for counts in (self.flipped, self.reached))
+
+    def too_few(self, alpha: float) -> bool:
+        """Whether the draws differ, and are too few for intervals at the level alpha that join their uncertainty."""
+        return not self.certain and len(self.flipped) < draws_needed(alpha)
 
     @property
     def drawn(self) -> Candidates:

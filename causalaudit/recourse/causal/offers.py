@@ -6,6 +6,7 @@ import numpy as np
 
 from causalaudit.progress import pieces
 from causalaudit.recourse.evidence.candidates import Candidates
+from causalaudit.recourse.question.coding import Vocabulary
 
 _CELLS = 2**22  # pairs of a row and an action that are listed at a time
 
@@ -45,13 +46,15 @@ class Offers:
         return np.repeat(np.arange(len(rows)), lengths), self.keys[expand(self.start[rows], lengths)] % self.number
 
 
-def make_offers(candidates: Candidates, pair_change: np.ndarray, number: int, rows: np.ndarray) -> Offers:
+def make_offers(
+    candidates: Candidates, vocabulary: Vocabulary, pair_change: np.ndarray, number: int, rows: np.ndarray
+) -> Offers:
     """List what the subgroups that hold each row offer.
 
     Parameters
     ----------
-    candidates
-        Subgroups and their actions.
+    candidates, vocabulary
+        Subgroups and their actions, and what their codes mean.
     pair_change, number
         The change that each action makes, and how many there are.
     rows
@@ -60,7 +63,7 @@ def make_offers(candidates: Candidates, pair_change: np.ndarray, number: int, ro
     lengths = np.diff(candidates.start)
     keys, costs = [np.empty(0, dtype=np.int64)], [np.empty(0)]
     for part in pieces(len(rows), each=len(candidates.costs), budget=_CELLS):
-        row, subgroup = np.nonzero(holds(candidates.subgroups, rows[part]))
+        row, subgroup = np.nonzero(vocabulary.inside(candidates.subgroups, rows[part, None]))
         pairs = expand(candidates.start[subgroup], lengths[subgroup])
         key = np.repeat(row + part.start, lengths[subgroup]) * number + pair_change[pairs]
         order = np.lexsort([candidates.costs[pairs], key])
@@ -70,22 +73,6 @@ def make_offers(candidates: Candidates, pair_change: np.ndarray, number: int, ro
     every = np.concatenate(keys)
     start = np.searchsorted(every, np.arange(len(rows) + 1) * number)
     return Offers(every, np.concatenate(costs), start, number)
-
-
-def holds(subgroups: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return which rows (of codes) are in which subgroups: rows × subgroups.
-
-    Examples
-    --------
-    >>> holds(np.array([[0, -1], [1, 2]]), np.array([[0, 2], [1, 2], [-1, 2]]))
-    array([[ True, False],
-           [False,  True],
-           [False, False]])
-    """
-    found = np.ones((len(rows), len(subgroups)), dtype=bool)
-    for place, codes in enumerate(subgroups.T):
-        found &= (codes < 0) | (rows[:, place, None] == codes)
-    return found
 
 
 def expand(start: np.ndarray, lengths: np.ndarray) -> np.ndarray:

@@ -90,7 +90,8 @@ def _inside(candidates: Candidates, modelled: ModelledPeople) -> list[np.ndarray
     """Return the affected people of each subgroup, those of group 0 first."""
     order = np.argsort(modelled.group, kind="stable")
     codes = modelled.codes[order]
-    return [order[(codes[:, own >= 0] == own[own >= 0]).all(axis=1)] for own in candidates.subgroups]
+    inside = modelled.people.vocabulary.inside
+    return [order[inside(own, codes)] for own in candidates.subgroups]
 
 
 def kinds(changes: np.ndarray, modelled: ModelledPeople) -> np.ndarray:

@@ -98,7 +98,13 @@ def _as_people(modelled: ModelledPeople, name: str, column: Column) -> np.ndarra
     values, codes = column
     vocabulary = modelled.people.vocabulary
     known = pd.Index(list(vocabulary.levels[vocabulary.features.index(name)]))
-    return known.get_indexer(pd.Index(list(values)))[codes].astype(np.int32)
+    found = known.get_indexer(pd.Index(list(values)))[codes].astype(np.int32)
+    if name in vocabulary.thresholds and (found < 0).any():
+        raise DataError(
+            f"Twins have values of {name!r} that nobody has, so that it is not known on which side of its thresholds "
+            "they are: bin it, and say what the bins stand for, as in Actions(values={feature: {bin: value}})."
+        )
+    return found
 
 
 def compare_twins(
@@ -122,7 +128,8 @@ def compare_twins(
 def _own_costs(modelled: ModelledPeople, trials: TriedChanges, candidates: Candidates) -> np.ndarray:
     """Return the cheapest of the changes that turn the prediction: draws × people."""
     costs = np.full((modelled.draws, trials.number), np.inf)
-    offers = make_offers(candidates, trials.pair_change, len(trials.changes), modelled.codes)
+    vocabulary, number = modelled.people.vocabulary, len(trials.changes)
+    offers = make_offers(candidates, vocabulary, trials.pair_change, number, modelled.codes)
     by_person = np.argsort(trials.keys % trials.number, kind="stable")
     for part in pieces(len(by_person), each=modelled.draws, budget=_CELLS):
         own = by_person[part]
@@ -138,7 +145,8 @@ def _twin_costs(twins: Twins, trials: TriedChanges, candidates: Candidates, prog
     shape = (modelled.draws, number)
     everyone, nothing = np.arange(number), np.full((number, modelled.codes.shape[1]), -1)
     costs = np.where(np.broadcast_to(twins.good(everyone, nothing), shape), 0.0, np.inf)
-    offers = make_offers(candidates, trials.pair_change, len(trials.changes), twins.rows)
+    vocabulary = modelled.people.vocabulary
+    offers = make_offers(candidates, vocabulary, trials.pair_change, len(trials.changes), twins.rows)
     keys = twins.offered(offers)
     parts = list(batches(kinds(trials.changes, modelled), keys // number, _CELLS // shape[0]))
     for own in watched(parts, len(parts), "Twins", progress):

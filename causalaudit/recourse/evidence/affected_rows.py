@@ -7,7 +7,7 @@ import numpy as np
 
 from causalaudit.people import distinct_rows
 from causalaudit.recourse.evidence.row_keys import RowKeys, flat
-from causalaudit.recourse.question.coding import CodedPeople
+from causalaudit.recourse.question.coding import CodedPeople, Vocabulary
 
 _WORD = 64
 
@@ -31,6 +31,8 @@ class AffectedRows:
         The distinct row of each bit; one more than the last where the bit is nobody's.
     weights
         Words × 2: how many people of the two groups a bit of the word stands for; whole numbers.
+    vocabulary
+        What the codes of subgroups mean.
     """
 
     codes: np.ndarray
@@ -38,6 +40,7 @@ class AffectedRows:
     keys: RowKeys
     row: np.ndarray
     weights: np.ndarray
+    vocabulary: Vocabulary
 
     @classmethod
     def of(cls, people: CodedPeople, affected: np.ndarray, keys: RowKeys) -> "AffectedRows":
@@ -48,7 +51,7 @@ class AffectedRows:
         codes = everyone[distinct.first]
         shares = np.stack([keys.key(codes[:, [column]], columns[[column]]) for column in columns])
         row, weights = _layout(distinct.counts, people.group_of_status[codes[:, -1]])
-        return cls(codes[:, :-1], shares, keys, row, weights)
+        return cls(codes[:, :-1], shares, keys, row, weights, people.vocabulary)
 
     @property
     def width(self) -> int:
@@ -80,7 +83,8 @@ class AffectedRows:
         found = np.repeat(self.bits(np.arange(len(self.codes)))[None], len(subgroups), axis=0)
         for place, codes in enumerate(subgroups.T):
             for code in np.unique(codes[codes >= 0]):
-                found[codes == code] &= self.bits(self.codes[:, place] == code)
+                low, high = (ends[code] for ends in self.vocabulary.ranges[place])
+                found[codes == code] &= self.bits((low <= self.codes[:, place]) & (self.codes[:, place] <= high))
         return found
 
     def count(self, sets: np.ndarray) -> np.ndarray:

@@ -69,6 +69,15 @@ class Candidates:
             self.costs[pairs], self.flipped[..., pairs], self.reached[..., pairs],
         )  # fmt: skip
 
+    def where(self, kept: np.ndarray) -> "Candidates":
+        """The subgroups of a list of flags."""
+        pairs = kept[self.subgroup]
+        start = np.append(0, np.cumsum(np.diff(self.start)[kept]))
+        return Candidates(
+            self.subgroups[kept], self.sizes[:, kept], start, self.actions[pairs], self.costs[pairs],
+            self.flipped[..., pairs], self.reached[..., pairs],
+        )  # fmt: skip
+
     def flat(self) -> "Candidates":
         """The subgroups of every draw one after the other, those of the first draw first, without an axis of draws."""
         draws, pairs = len(self.flipped), len(self.costs)

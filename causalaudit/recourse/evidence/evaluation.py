@@ -23,48 +23,67 @@ _KEYS = 2**19
 
 @dataclass(frozen=True)
 class SameFeatures:
-    """Subgroups with the same features, and the actions on these features.
+    """Subgroups with the same features, and their valid actions.
 
     Attributes
     ----------
     places
         The features.
-    before, after
-        Codes of the subgroups (rows) and of the actions (rows) at these features.
-    valid
-        Subgroups × actions.
+    before
+        Codes of the subgroups (rows) at these features.
+    at, after
+        The subgroup of each pair of a subgroup and an action, ascending; what its action sets the features to.
     """
 
     places: np.ndarray
     before: np.ndarray
+    at: np.ndarray
     after: np.ndarray
-    valid: np.ndarray
 
 
-def match(subgroups: np.ndarray, actions: np.ndarray, rules: ChangeRules) -> list[SameFeatures]:
+def match(subgroups: np.ndarray, actions: np.ndarray, rules: ChangeRules, subsets: bool = False) -> list[SameFeatures]:
     """Find the valid actions of each subgroup: those that set exactly its features, feasibly, and change one.
 
-    Step (b)(i) of FACTS (Kavouras et al. 2023, section 3). Subgroups without a valid action are left out.
+    With `subsets` they set some of its features, each to another value, and leave the others as they are: step (b)(i)
+    of FACTS to the letter (Kavouras et al. 2023, section 3), a change that several actions make being counted once.
+    Subgroups without a valid action are left out.
     """
     blocks = []
     by_features = _by_features(actions)
     number = 0
     for features, mine in _by_features(subgroups).items():
-        if features not in by_features:
-            continue
         places = np.array(features)
-        before, after = subgroups[np.ix_(mine, places)], actions[np.ix_(by_features[features], places)]
-        valid = rules.feasible(places, before, after)
-        number += int(valid.sum())
-        if number > MOST_PAIRS:
-            raise DataError(
-                f"There are at least {number:,} pairs of a subgroup and an action, but at most {MOST_PAIRS:,} are "
-                "evaluated: raise the support or leave features out."
-            )
-        rows, columns = valid.any(axis=1), valid.any(axis=0)
-        if rows.any():
-            blocks.append(SameFeatures(places, before[rows], after[columns], valid[np.ix_(rows, columns)]))
+        before = subgroups[np.ix_(mine, places)]
+        pairs = [(np.empty(0, dtype=np.intp), np.empty((0, len(places)), dtype=before.dtype))]
+        for own in _on_features(by_features, features, subsets):
+            after = actions[np.ix_(own, places)]
+            at, action = np.nonzero(rules.feasible(places, before, after, each=subsets))
+            number += len(at)
+            _check_pairs(number)
+            pairs.append((at, np.where(after[action] < 0, before[at], after[action])))
+        at, after = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        if len(at):
+            order = np.argsort(at, kind="stable")
+            kept, place = np.unique(at[order], return_inverse=True)
+            blocks.append(SameFeatures(places, before[kept], place, after[order]))
     return blocks
+
+
+def _on_features(
+    by_features: dict[tuple[int, ...], np.ndarray], features: tuple[int, ...], subsets: bool
+) -> list[np.ndarray]:
+    """Return the actions (rows) on features, or on each part of them."""
+    if not subsets:
+        return [by_features[features]] if features in by_features else []
+    return [own for part, own in by_features.items() if set(part) <= set(features)]
+
+
+def _check_pairs(number: int) -> None:
+    if number > MOST_PAIRS:
+        raise DataError(
+            f"There are at least {number:,} pairs of a subgroup and an action, but at most {MOST_PAIRS:,} are "
+            "evaluated: raise the support or leave features out."
+        )
 
 
 def _by_features(itemsets: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
@@ -113,12 +132,10 @@ def _list_pairs(blocks: list[SameFeatures], rules: ChangeRules, features: int) -
 
     subgroups, numbers, actions, costs = [], [], [], []
     for block in blocks:
-        at, action = np.nonzero(block.valid)
-        after = block.after[action]
         subgroups.append(spread(block.before, block.places))
-        numbers.append(block.valid.sum(axis=1))
-        actions.append(spread(after, block.places))
-        costs.append(rules.cost(block.places, block.before[at], after))
+        numbers.append(np.bincount(block.at))
+        actions.append(spread(block.after, block.places))
+        costs.append(rules.cost(block.places, block.before[block.at], block.after))
     number, cost = np.concatenate(numbers), np.concatenate(costs)
     order = np.lexsort([cost, np.repeat(np.arange(len(number)), number)])
     start = np.concatenate([[0], np.cumsum(number)])

@@ -16,7 +16,10 @@ _BYTES = 2**25
 _PROBES = 200
 
 
-def frequent_itemsets(groups: Sequence[np.ndarray], support: float) -> np.ndarray:
+Ranges = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+def frequent_itemsets(groups: Sequence[np.ndarray], support: float, ranges: Ranges | None = None) -> np.ndarray:
     """Return the sets of feature values that are frequent in every one of the groups.
 
     Step (a) of FACTS (Kavouras et al. 2023, section 3). Frequent means a count of at least `support` × the size of the
@@ -29,6 +32,8 @@ def frequent_itemsets(groups: Sequence[np.ndarray], support: float) -> np.ndarra
         For each group its people as codes: people × features.
     support
         The share of a group that must have the values.
+    ranges
+        For each feature the lowest and the highest code of its items; default its values alone.
 
     Returns
     -------
@@ -49,11 +54,12 @@ def frequent_itemsets(groups: Sequence[np.ndarray], support: float) -> np.ndarra
            [ 0,  1]], dtype=int32)
     """
     least = [_at_least(support, len(group)) for group in groups]
-    _check_number(groups, least, support)
+    ranges = _values(groups) if ranges is None else ranges
+    _check_number(groups, least, support, ranges)
     widths = [-(-len(group) // 64) for group in groups]
     ends = np.cumsum([0, *widths])
     features = groups[0].shape[1]
-    items = [_items(groups, place, least) for place in range(features)]
+    items = [_items(groups, place, least, ranges[place]) for place in range(features)]
     found = [np.empty((0, features), dtype=np.int32)]
     number = 0
     # Depth first over blocks of sets: memory is bounded by blocks × features, whatever the number of sets.
@@ -81,12 +87,25 @@ def _at_least(support: float, size: int) -> int:
     return max(1, -(-exact.numerator // exact.denominator))
 
 
-def _items(groups: Sequence[np.ndarray], place: int, least: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the frequent values of a feature and their masks: values × words, group after group."""
-    number = 1 + max(int(group[:, place].max(initial=-1)) for group in groups)
-    counts = [np.bincount(group[:, place], minlength=number) for group in groups]
+def _values(groups: Sequence[np.ndarray]) -> Ranges:
+    """Return the values of each feature as ranges of one code."""
+    most = np.max([group.max(axis=0, initial=-1) for group in groups], axis=0)
+    return [(np.arange(code + 1), np.arange(code + 1)) for code in most]
+
+
+def _items(
+    groups: Sequence[np.ndarray], place: int, least: list[int], ranges: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the frequent items of a feature and their masks: items × words, group after group."""
+    low, high = ranges
+    number = int(high.max(initial=-1)) + 1
+    below = [np.append(0, np.cumsum(np.bincount(group[:, place], minlength=number))) for group in groups]
+    counts = [sums[high + 1] - sums[low] for sums in below]
     codes = np.flatnonzero(np.all([count >= few for count, few in zip(counts, least, strict=True)], axis=0))
-    return codes, np.concatenate([_pack(group[:, place] == codes[:, None]) for group in groups], axis=1)
+    low, high = low[codes, None], high[codes, None]
+    return codes, np.concatenate(
+        [_pack((low <= group[:, place]) & (group[:, place] <= high)) for group in groups], axis=1
+    )
 
 
 def _pack(flags: np.ndarray) -> np.ndarray:
@@ -117,13 +136,19 @@ def _extend(
     return longer, both[parent, item]
 
 
-def _check_number(groups: Sequence[np.ndarray], least: list[int], support: float) -> None:
-    """Refuse a search that would explode; a row holds 2^features sets and a set is in many rows, which bounds them."""
-    features = groups[0].shape[1]
-    if 2**features * len(groups[0]) / least[0] > MOST_ITEMSETS:
-        number = estimated_number(groups, least)
+def _check_number(groups: Sequence[np.ndarray], least: list[int], support: float, ranges: Ranges) -> None:
+    """Refuse a search that would explode; a row holds so many sets and a set is in many rows, which bounds them."""
+    held = [_held(np.arange(int(high.max(initial=0)) + 1), (low, high)).max() for low, high in ranges]
+    if float(np.prod(1.0 + np.array(held))) * len(groups[0]) / least[0] > MOST_ITEMSETS:
+        number = estimated_number(groups, least, ranges=ranges)
         if number > MOST_ITEMSETS:
             raise DataError(_too_many(support, number, "about"))
+
+
+def _held(codes: np.ndarray, ranges: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Return how many items of a feature each code has."""
+    low, high = (np.sort(ends) for ends in ranges)
+    return np.searchsorted(low, codes, side="right") - np.searchsorted(high, codes, side="left")
 
 
 def _too_many(support: float, number: float, how: str) -> str:
@@ -133,12 +158,15 @@ def _too_many(support: float, number: float, how: str) -> str:
     )
 
 
-def estimated_number(groups: Sequence[np.ndarray], least: Sequence[int], seed: int = 0) -> float:
+def estimated_number(
+    groups: Sequence[np.ndarray], least: Sequence[int], seed: int = 0, *, ranges: Ranges | None = None
+) -> float:
     """Estimate the number of frequent itemsets without mining them.
 
-    A set that `count` people have is drawn, as a random part of a random person, with a probability in proportion to
-    `count`: for each size, the mean of 1 / count over draws that are frequent, times the number of (person, part), is
-    an unbiased estimate.
+    A set that `count` people have is drawn, as a random part of a random person, of whom one item of each feature is
+    named at random, with a probability in proportion to `count` over the items that the person has: for each size, the
+    mean of their number / count over draws that are frequent, times the number of (person, part), is an unbiased
+    estimate.
 
     Examples
     --------
@@ -147,6 +175,7 @@ def estimated_number(groups: Sequence[np.ndarray], least: Sequence[int], seed: i
     >>> round(estimated_number([rows], [4]) / len(frequent_itemsets([rows], 0.01)), 1)
     1.0
     """
+    ranges = _values(groups) if ranges is None else ranges
     random = generator(seed, "number of itemsets")
     people, features = groups[0].shape
     total = 0.0
@@ -154,10 +183,26 @@ def estimated_number(groups: Sequence[np.ndarray], least: Sequence[int], seed: i
         inverse = np.zeros(_PROBES)
         for probe in range(_PROBES):
             row, part = int(random.integers(people)), random.permutation(features)[:size]
-            counts = [int((group[:, part] == groups[0][row, part]).all(axis=1).sum()) for group in groups]
+            low, high, times = _named(random, groups[0][row], part, ranges)
+            counts = [int(((low <= group[:, part]) & (group[:, part] <= high)).all(axis=1).sum()) for group in groups]
             if all(count >= few for count, few in zip(counts, least, strict=True)):
-                inverse[probe] = 1 / counts[0]
+                inverse[probe] = times / counts[0]
         total += comb(features, size) * people * float(inverse.mean())
         if not inverse.any() or total > 1000 * MOST_ITEMSETS:
             break
     return total
+
+
+def _named(
+    random: np.random.Generator, row: np.ndarray, part: np.ndarray, ranges: Ranges
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Name an item of each of some features that a row has; return their ranges, and of how many they were chosen."""
+    chosen, times = [], 1.0
+    for place in part:
+        low, high = ranges[place]
+        items = np.flatnonzero((low <= row[place]) & (row[place] <= high))
+        item = items[0] if len(items) == 1 else random.choice(items)
+        chosen.append((low[item], high[item]))
+        times *= len(items)
+    ends = np.array(chosen)
+    return ends[:, 0], ends[:, 1], times

@@ -25,6 +25,26 @@ _TRIED = 12
 _DECIMALS = 12
 
 
+def level_shares(alpha: float, draws: int) -> tuple[float, float]:
+    """Return what of the level is spent on the people, and on the parameters: one half each, if there are enough draws.
+
+    The truth lies outside of the range of m draws of a number like it with probability 2 / (m + 1): fewer draws spend
+    more. Where they spend all, nothing is left for the people.
+
+    Examples
+    --------
+    >>> level_shares(0.05, 400), [round(share, 3) for share in level_shares(0.05, 49)], draws_needed(0.05)
+    ((0.025, 0.025), [0.01, 0.04], 40)
+    """
+    spent = max(alpha / 2, 2 / (draws + 1))
+    return alpha - spent, spent
+
+
+def draws_needed(alpha: float) -> int:
+    """Return how many draws leave something of the level for the people."""
+    return int(np.floor(round(2 / alpha, 9)))
+
+
 def joined_intervals(
     notions: tuple[Notion, ...], candidates: Candidates, draws: Candidates, alpha: float
 ) -> list[np.ndarray]:
@@ -41,10 +61,12 @@ def joined_intervals(
     draws
         The same with the counts of every draw.
     alpha
-        The level, of which one half is spent on the people and the other on the parameters.
+        The level, which is spent on the people and on the parameters: `level_shares`.
     """
-    each, number = alpha / 2 / len(candidates), len(draws.flipped)
-    likely = [_likely(depth, 1 - alpha / 2) for depth in _depths(notions, draws)]
+    number = len(draws.flipped)
+    people, parameters = level_shares(alpha, number)
+    each, kept_share = people / len(candidates), 1 - parameters if parameters == alpha / 2 else 1.0
+    likely = [_likely(depth, kept_share) for depth in _depths(notions, draws)]
     found: list[list[np.ndarray]] = [[] for _ in notions]
     for own in runs(candidates.start, _CELLS // number):
         part, point = draws.part(own), candidates.part(own)

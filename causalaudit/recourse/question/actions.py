@@ -33,6 +33,10 @@ class Actions:
         Features that may not change, and that may not go down (by `orders`, whatever their cost).
     never
         Values that no action may lead to, such as "Unknown".
+    subsets
+        Whether an action may also set only some of the features of a subgroup, each to another value, and leave the
+        others as they are (step (b)(i) of the paper to the letter). By default it sets exactly these features, some
+        perhaps to what they are: together they must be frequent among the people who have the favourable label.
     values
         With a posterior, for features that are binned in the data but not in the fit: feature → bin → the value that an
         action sets the variable to. Which bin a value belongs to is learned from the people, who are found in the fit
@@ -53,6 +57,7 @@ class Actions:
     immutable: Collection[str] = ()
     increasing: Collection[str] = ()
     never: Collection[Any] = ()
+    subsets: bool = False
     values: Stands | None = None
 
     def __post_init__(self) -> None:
@@ -61,6 +66,8 @@ class Actions:
         both = [name for name in self.numeric if name in self.ordinal]
         if both:
             raise DataError(f"{both[0]!r} is in numeric and in ordinal, but has one cost: choose.")
+        if not isinstance(self.subsets, bool):
+            raise DataError(f"subsets is {self.subsets!r}, but must be True or False.")
         object.__setattr__(self, "orders", _orders(self.orders))
         if not callable(self.weights):
             object.__setattr__(self, "weights", _weights(self.weights))
@@ -101,6 +108,7 @@ class Actions:
             "immutable": list(self.immutable),
             "increasing": list(self.increasing),
             "never": list(self.never),
+            "subsets": self.subsets,
             "values": {name: dict(stands) for name, stands in (self.values or {}).items()},
         }
 

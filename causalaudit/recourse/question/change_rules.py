@@ -32,6 +32,8 @@ class FeatureRule:
         Whether it may not change, or not go down.
     forbidden
         For each code whether no action may lead to it.
+    low, high
+        The lowest and the highest value (codes) of what a subgroup may say of the feature.
     """
 
     place: np.ndarray | None
@@ -40,9 +42,26 @@ class FeatureRule:
     immutable: bool
     increasing: bool
     forbidden: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
     def cost(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-        """Return the cost of each change (appendix A of the paper); to change nothing costs nothing."""
+        """Return the cost of each change of a subgroup; to change nothing costs nothing.
+
+        From one side of a threshold it is the largest that any value there has: an action is within a budget if it is
+        for everybody of the subgroup (A_c in section 2.2 of the paper).
+        """
+        if (self.low[before] == self.high[before]).all():
+            return self._between(before, after)
+        costs = np.zeros(len(before))
+        for value in range(len(self.values)):
+            inside = (self.low[before] <= value) & (value <= self.high[before])
+            moved = np.flatnonzero(inside & (before != after))
+            costs[moved] = np.maximum(costs[moved], self._between(np.full(len(moved), value), after[moved]))
+        return costs
+
+    def _between(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """Return the cost of each change of a value (appendix A of the paper)."""
         if self.place is not None:
             return np.abs(self.place[before] - self.place[after])
         if callable(self.weight):
@@ -59,12 +78,17 @@ class FeatureRule:
         return np.array(costs)[distinct.inverse].reshape(before.shape)
 
     def feasible(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-        """Return which changes are feasible; to keep a value always is."""
+        """Return which changes are feasible; to keep what a subgroup says always is.
+
+        From one side of a threshold the change leads to a value on the other.
+        """
         same = before == after
         if self.immutable:
             return same
-        allowed = same | ~self.forbidden[after]
-        return allowed & (after >= before) if self.increasing else allowed
+        value = np.minimum(after, len(self.values) - 1)
+        up, down = value > self.high[before], value < self.low[before]
+        moves = (value == after) & ~self.forbidden[value] & (up if self.increasing else up | down)
+        return np.asarray(same | moves)
 
 
 @dataclass(frozen=True)
@@ -75,17 +99,19 @@ class ChangeRules:
     whole: Callable[[dict[str, Any], dict[str, Any]], float] | None
     names: tuple[str, ...]
 
-    def feasible(self, places: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    def feasible(self, places: np.ndarray, before: np.ndarray, after: np.ndarray, each: bool = False) -> np.ndarray:
         """Return which of the actions (columns) are valid for which subgroups (rows): feasible, and a change.
 
-        `before` and `after` hold codes of the features at `places`.
+        `before` and `after` hold codes of the features at `places`, -1 where an action leaves a feature as it is. With
+        `each`, all that an action sets must change.
         """
         allowed = np.ones((len(before), len(after)), dtype=bool)
-        changed = np.zeros_like(allowed)
+        changed = np.full_like(allowed, each)
         for column, place in enumerate(places):
             old, new = before[:, None, column], after[None, :, column]
-            allowed &= self.rules[place].feasible(old, new)
-            changed |= old != new
+            left = new < 0
+            allowed &= left | self.rules[place].feasible(old, new)
+            changed = changed & (left | (old != new)) if each else changed | (~left & (old != new))
         return allowed & changed
 
     def cost(self, places: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
@@ -126,6 +152,11 @@ def make_rules(people: CodedPeople, data: pd.DataFrame, actions: Actions) -> Cha
     """
     names = people.vocabulary.features
     actions.check_names(names)
+    if callable(actions.weights) and people.vocabulary.thresholds:
+        raise DataError(
+            "weights is one function of whole actions, but with thresholds the people of a subgroup differ in what "
+            "they have before: give costs by feature, as in weights={feature: function}."
+        )
     rules = []
     for place, name in enumerate(names):
         kind, weight, values = actions.cost_kind(name), actions.weight(name), people.vocabulary.levels[place]
@@ -138,7 +169,15 @@ def make_rules(people: CodedPeople, data: pd.DataFrame, actions: Actions) -> Cha
         line = None if callable(weight) else _line(kind, weight, values, data[name])
         forbidden = np.array([value in actions.never for value in values])
         rules.append(
-            FeatureRule(line, weight, values, name in actions.immutable, name in actions.increasing, forbidden)
+            FeatureRule(
+                line,
+                weight,
+                values,
+                name in actions.immutable,
+                name in actions.increasing,
+                forbidden,
+                *people.vocabulary.ranges[place],
+            )
         )
     return ChangeRules(tuple(rules), actions.weights if callable(actions.weights) else None, names)
 

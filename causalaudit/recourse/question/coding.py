@@ -1,6 +1,6 @@
 """The people of an audit as small integers: one code for each value of each feature."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from causalaudit.errors import DataError
+from causalaudit.errors import DataError, nearest
 from causalaudit.people import Protected, check_features, check_table, codes_of, levels_of, read_protected
+from causalaudit.recourse.question.items import items_of, ranges_of
 from causalaudit.storage import storable
 
 EVERYONE_ELSE = "everyone else"
@@ -31,17 +32,44 @@ class Vocabulary:
     groups
         The two groups that are compared: 0, the reference (a level, or "everyone else" if there are several others),
         and 1, the protected level.
+    thresholds
+        The features of which subgroups may also say that they are at least, or at most, a value.
     """
 
     features: tuple[str, ...]
     levels: tuple[tuple[Any, ...], ...]
     protected: str
     groups: tuple[Any, Any]
+    thresholds: tuple[str, ...] = ()
+
+    @cached_property
+    def items(self) -> tuple[tuple[Any, ...], ...]:
+        """For each feature what subgroups may say of it; the position is the code, values come first."""
+        pairs = zip(self.features, self.levels, strict=True)
+        return tuple(items_of(levels, name in self.thresholds) for name, levels in pairs)
+
+    @cached_property
+    def ranges(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+        """For each feature the lowest and the highest value (codes) of what may be said of it."""
+        pairs = zip(self.features, self.levels, strict=True)
+        return tuple(ranges_of(len(levels), name in self.thresholds) for name, levels in pairs)
+
+    def inside(self, predicate: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return which rows of values (codes; -1: one that nobody has) fit the codes of a predicate.
+
+        Both are arrays with the features along the last axis, and are broadcast along the others.
+        """
+        found = np.ones(np.broadcast_shapes(predicate.shape[:-1], rows.shape[:-1]), dtype=bool)
+        for place, (low, high) in enumerate(self.ranges):
+            item, code = predicate[..., place], rows[..., place]
+            if (item >= 0).any():
+                found &= (item < 0) | ((low[item] <= code) & (code <= high[item]))
+        return found
 
     def predicate(self, codes: np.ndarray) -> dict[str, Any]:
         """Return the codes of a predicate (-1: not in it) as feature → value."""
         places = np.flatnonzero(codes >= 0).tolist()
-        return {self.features[place]: self.levels[place][codes[place]] for place in places}
+        return {self.features[place]: self.items[place][codes[place]] for place in places}
 
     def codes(self, predicate: Mapping[str, Any]) -> np.ndarray:
         """Return a predicate, feature → value, as codes."""
@@ -50,9 +78,9 @@ class Vocabulary:
             if name not in self.features:
                 raise DataError(f"{name!r} is not a feature; there are {', '.join(map(repr, self.features))}.")
             place = self.features.index(name)
-            if value not in self.levels[place]:
+            if value not in self.items[place]:
                 raise DataError(f"Nobody has {name!r} = {value!r}.")
-            codes[place] = self.levels[place].index(value)
+            codes[place] = self.items[place].index(value)
         return codes
 
 
@@ -117,6 +145,7 @@ def code_people(
     protected: Protected,
     features: Sequence[str],
     orders: Mapping[str, Sequence[Any]] | None = None,
+    thresholds: Collection[str] = (),
 ) -> CodedPeople:
     """Code the people who are compared; those with other protected levels are left out.
 
@@ -134,18 +163,32 @@ def code_people(
     inside = groups.protected(data) | groups.compared(data)
     chosen = data.loc[inside, [name for name in data.columns if name in {*names, groups.column}]]
     coded = [_code(chosen[name], (orders or {}).get(name)) for name in names]
+    _check_thresholds(thresholds, names, [part[2] for part in coded])
     others = [level for level in levels_of(chosen[groups.column]) if level != groups.level]
     status = codes_of(chosen[groups.column], [*others, groups.level])
     reference = EVERYONE_ELSE if groups.reference is None else groups.reference
     levels = tuple(part[1] for part in coded)
     return CodedPeople(
         chosen,
-        Vocabulary(tuple(names), levels, groups.column, (reference, groups.level)),
+        Vocabulary(tuple(names), levels, groups.column, (reference, groups.level), tuple(thresholds)),
         tuple(part[2] for part in coded),
         np.stack([part[0] for part in coded], axis=1).astype(np.int32),
         status.astype(np.int32),
         np.array([0] * len(others) + [1], dtype=np.int8),
     )
+
+
+def _check_thresholds(thresholds: Any, names: list[str], ordered: list[bool]) -> None:
+    if isinstance(thresholds, str) or not isinstance(thresholds, Collection):
+        raise DataError(f"thresholds is {thresholds!r}, but must be a list of features.")
+    for name in thresholds:
+        if name not in names:
+            raise DataError(f"thresholds names {name!r}, which is not a feature: {nearest(str(name), names)}")
+        if not ordered[names.index(name)]:
+            raise DataError(
+                f"thresholds names {name!r}, whose values have no order: give it, lowest first, as in "
+                f"Actions(orders={{{name!r}: [...]}})."
+            )
 
 
 def _code(column: "pd.Series[Any]", order: Sequence[Any] | None) -> tuple[np.ndarray, tuple[Any, ...], bool]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.recourse.notions.notion import Notion
+from causalaudit.recourse.question.items import in_words
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -73,12 +74,12 @@ class Comparison:
         rows = zip(shown["action"], shown[f"effectiveness{group}"], shown[f"together{group}"], strict=True)
         micro = self.notion.viewpoint == "micro"
         return [
-            f"Make {_items(action)} with effectiveness {share:.2%}" + (f" (so far {total:.2%})" if micro else "")
+            f"Make {in_words(action)} with effectiveness {share:.2%}" + (f" (so far {total:.2%})" if micro else "")
             for action, share, total in rows
         ] or ["No recourses for this subgroup."]
 
     def __str__(self) -> str:
-        lines = [f"If {_items(self.predicate)}:"]
+        lines = [f"If {in_words(self.predicate)}:"]
         for group, level in enumerate(self.groups):
             lines.append(f"    Protected Subgroup = {level!r}, {self.coverage[group]:.2%} covered")
             lines += [f"        {line}" for line in self._lines(group)]
@@ -98,13 +99,9 @@ class Comparison:
             cells.append(f'<td style="vertical-align:top;text-align:left"><b>{head}</b><ol>{lines}</ol></td>')
         notes = "".join(f"<br>{escape(note)}" for note in self.notes)
         return (
-            f"<div><p><b>If {escape(_items(self.predicate))}:</b></p><table><tr>{''.join(cells)}</tr></table>"
+            f"<div><p><b>If {escape(in_words(self.predicate))}:</b></p><table><tr>{''.join(cells)}</tr></table>"
             f"<p>{escape(self.verdict)}{notes}</p></div>"
         )
-
-
-def _items(predicate: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in predicate.items())
 
 
 def _number(value: float) -> str:

@@ -14,14 +14,21 @@ if TYPE_CHECKING:
 RULE = "the simultaneous interval of how much worse off the group is, for all subgroups by one notion, lies above 0"
 
 
+HONEST = "valid after the search, on people who were not searched"
+HELD_FIXED = "subgroups and actions held fixed, mined from the same people"
+
+
 def explain_intervals(result: "RecourseResult") -> pd.DataFrame:
     """Return what the two kinds of intervals are."""
     causal = result.draws is not None
     parameters = ", and the form of the causal model; the parameters of the causal model are not" * causal
+    split = result.settings["split"] is not None
+    if causal and split:
+        parameters += " (they are those of the posterior's people, of both parts)"
     simultaneous = IntervalKind(
         "simultaneous", 1 - result.settings["alpha"], "confidence", "simultaneous",
         "how much worse off the group in bias_against is in the population that the people are a sample of; for all "
-        "subgroups of the search at once, by one notion",
+        f"subgroups of the search at once, by one notion; {HONEST if split else HELD_FIXED}",
         f"the mined subgroups and actions, their costs, the sizes of the groups and the classifier{parameters}",
     )  # fmt: skip
     credible = IntervalKind(

@@ -11,6 +11,7 @@ from causalaudit.figures import own_axes
 from causalaudit.recourse.intervals.over_draws import joined_bands
 from causalaudit.recourse.intervals.scores import curve_bands
 from causalaudit.recourse.notions.measures import MICRO, distribution, last_of_cost, steps
+from causalaudit.recourse.question.items import item_words
 from causalaudit.recourse.result.rankings import rank_agreement
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _colour(result: "RecourseResult", bias: Any) -> str:
 
 def _short(predicate: Mapping[str, Any], sizes: list[int]) -> str:
     """Write a subgroup over several lines, two features each."""
-    items = [f"{name}={value}" for name, value in predicate.items()]
+    items = [item_words(name, value) for name, value in predicate.items()]
     lines = [", ".join(items[start : start + 2]) for start in range(0, len(items), 2)]
     return "\n".join(lines) + f" ({sizes[0]:,} | {sizes[1]:,})"
 
@@ -94,7 +95,7 @@ def plot_effectiveness_cost(
     """Draw the effectiveness–cost distributions of the two groups of a subgroup (figure 1 (b) of the paper).
 
     The bands hold both curves of the population, for all subgroups of the search at once, at the level of the audit;
-    with a posterior they join the uncertainty of its parameters.
+    with a posterior they join the uncertainty of its parameters, and there are none if its draws are too few.
 
     Examples
     --------
@@ -114,6 +115,8 @@ def plot_effectiveness_cost(
     alpha, number = result.settings["alpha"], len(result.candidates)
     if result.draws is None or result.draws.certain:
         low, high = curve_bands(candidates, viewpoint, alpha / number)
+    elif result.draws.too_few(alpha):
+        low = high = np.full((2, len(last)), np.nan)
     else:
         low, high = joined_bands(candidates, result.draws.drawn.only(place), viewpoint, alpha / number)
     right = costs[-1] + 0.08 * max(costs[-1] - costs[0], costs[-1], 1e-9)

@@ -15,6 +15,7 @@ from causalaudit.recourse.causal.twins import TwinComparison
 from causalaudit.recourse.evidence.candidates import Candidates
 from causalaudit.recourse.notions.notion import TITLES, Notion, fair_below
 from causalaudit.recourse.question.coding import Vocabulary
+from causalaudit.recourse.question.items import in_words
 from causalaudit.recourse.result.comparison import Comparison
 from causalaudit.recourse.result.judgement import explain_intervals, judge, mean_gap
 from causalaudit.results import AuditResult
@@ -38,8 +39,10 @@ class RecourseResult(AuditResult):
     table : pandas.DataFrame
         A row for each notion and subgroup: `subgroup` (feature → value), `metric`, `parameter` (φ or the budget, else
         NaN), `viewpoint` (micro: people choose for themselves; macro: one action for all), `score`, `bias_against` (a
-        group; None: neither), `rank` (dense, 1 the most unfair), `simultaneous_low, simultaneous_high`, `credible_low,
-        credible_high` (NaN without a posterior), `n0, n1` (affected people of the two groups).
+        group; None: neither), `rank` (dense, 1 the most unfair), `simultaneous_low, simultaneous_high` (NaN with too
+        few draws, of which a warning tells), `credible_low, credible_high` (NaN without a posterior), `n0, n1`
+        (affected people of the two groups). A subgroup says of a feature that it has a value or, with thresholds, that
+        it is `AtLeast` or `AtMost` one.
     values : pandas.DataFrame
         Row by row of the table: `value0, value1` (what the score compares: shares, numbers of actions or costs).
     settings : dict
@@ -58,7 +61,8 @@ class RecourseResult(AuditResult):
     Simultaneous intervals are about how much worse off the group in `bias_against` is in the population that the people
     are a sample of, the mined subgroups and actions held fixed; a negative end means that it may be the other way
     round. They hold for all subgroups of the search at once, at the level `alpha`, and with a posterior join the
-    uncertainty of its parameters. See `intervals`.
+    uncertainty of its parameters. With a split the people are those who were not searched, and what was mined among
+    others needs not be held fixed. See `intervals`.
     """
 
     KIND: ClassVar[str] = "recourse"
@@ -85,7 +89,7 @@ class RecourseResult(AuditResult):
     @cached_property
     def labels(self) -> list[str]:
         """The subgroups in words, in their order."""
-        return [_text(predicate) for predicate in self.table["subgroup"].iloc[: len(self.candidates)]]
+        return [in_words(predicate) for predicate in self.table["subgroup"].iloc[: len(self.candidates)]]
 
     def by_notion(self) -> Iterator[pd.DataFrame]:
         """Yield the rows of each notion, subgroups always in the same order."""
@@ -360,7 +364,3 @@ class RecourseResult(AuditResult):
 
 
 _NO_POSTERIOR = "Probabilities need a posterior: without one, nobody responds, and nothing is uncertain."
-
-
-def _text(predicate: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in predicate.items())

@@ -29,7 +29,9 @@ def tabulate(
     values = [notion.values(candidates) for notion in notions]
     worse = np.stack([notion.disadvantage(own) for notion, own in zip(notions, values, strict=True)])
     score = np.abs(worse)
-    if draws is None or draws.certain:
+    if draws is not None and draws.too_few(alpha):
+        ends = np.full((len(notions), 2, len(candidates)), np.nan)
+    elif draws is None or draws.certain:
         ends = np.stack(score_intervals(notions, candidates, values, alpha))
     else:
         ends = np.stack(joined_intervals(notions, candidates, draws.drawn, alpha))
