@@ -136,7 +136,7 @@ def test_weighted_people_agree_with_the_population_of_the_scm_when_they_are_many
 
 
 def test_parameters_are_refitted_to_the_weights():
-    """A Newton step in log-odds is near the weighted mode, whose closed form is known."""
+    """A few steps in log-odds end near the weighted mode, whose closed form is known."""
     posterior = xor(n=2000)
     weights = np.random.default_rng(1).standard_exponential((50, 2000))
     weights /= weights.mean(axis=1, keepdims=True)
