@@ -22,7 +22,8 @@ def test_no_indirect_effect_out_of_nothing():
     truth, spurious = design.truth(), found.summary().loc["spurious"]
     assert spurious["wald_low"] < truth["spurious"] < spurious["wald_high"]
     assert found.settings["propensity"] is None
-    assert found.balance is None
+    assert found.balance.empty
+    assert list(found.weights.round(2).columns) == ["of", "standing_for", "people", "effective_people", "largest_weight", "smallest_propensity"]  # fmt: skip # noqa: E501
 
 
 @pytest.mark.filterwarnings("ignore:After weighting")
@@ -90,3 +91,6 @@ def test_balance_is_saved(tmp_path):
     again = ca.load(tmp_path / "found")
     pd.testing.assert_frame_equal(again.balance, found.balance)
     assert "either may be wrong" in again.intervals["known"][0]
+    design = DESIGNS["band, without mediator"]
+    design.estimate(design.draw(800, 1)).save(tmp_path / "nothing weighted")
+    assert list(ca.load(tmp_path / "nothing weighted").balance.columns) == list(found.balance.columns)
