@@ -93,7 +93,7 @@ def decompose_error_rates(
         program is. Intervals are about the population that they are a sample of: people are resampled, and each moves
         the parameters by the covariance of the rates with his or her log-likelihood.
         ``"bootstrap"``: the same people with Dirichlet weights, the parameters being refitted under each set of these:
-        the same answer without that approximation, for more time.
+        the same without that approximation, for more time; where noise is discrete, its draws add to the intervals.
         ``"simulate"``: people drawn from the SCM at each draw of the parameters, about as many as the data have (1,024
         to 32,768); what their number adds to the variance is estimated and taken out. All is by the program, the total
         too; intervals are about the population of the program, and shorter, if it is right.
