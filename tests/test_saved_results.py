@@ -75,7 +75,9 @@ def results():
         "another distance": asked[SituationTesting](distance=apart),
         "multiple discrimination": ca.multiple_discrimination([asked[SituationTesting](), by_race]),
         "enumerated": asked[Decompose](),
-        "simulated": ca.decompose_error_rates(posterior, rule, "sex", outcome="good", draws=10, progress=False),
+        "simulated": ca.decompose_error_rates(
+            posterior, rule, "sex", outcome="good", population="simulate", draws=10, progress=False
+        ),
         "estimate": asked[Estimate](),
         "bootstrap": asked[Estimate](interval="bootstrap"),
         "recourse": asked[Recourse](),

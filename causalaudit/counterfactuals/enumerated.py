@@ -23,6 +23,7 @@ class EnumeratedPeople(Tabled):
     """The people of a finite program: every joint state of its variables, with its probability at each draw."""
 
     draws: int | None
+    coupling: dict[str, str]
 
     @cached_property
     def numbers(self) -> np.ndarray:
@@ -33,7 +34,7 @@ class EnumeratedPeople(Tabled):
     def sites(self) -> dict[str, Site]:
         """The variables, tabulated."""
         parameters = {name: value[self.numbers] for name, value in self.posterior.parameters().items()}
-        return tabulate(self.scm, parameters, len(self.numbers))
+        return tabulate(self.scm, parameters, len(self.numbers), self.coupling)
 
     def worlds(
         self, do: Mapping[str, Any], given: Mapping[str, Sequence[Any]], names: Sequence[str]

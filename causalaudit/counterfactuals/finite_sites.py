@@ -63,7 +63,15 @@ class Site:
             chances = [np.diff(self.cumulative[(draws, *parents)], axis=-1) for parents, _ in (one, other)]
             possible = (base[0] >= 0) & (base[1] >= 0)
             return np.where(possible, gumbel_joint(chances[0], base[0], chances[1], base[1]), 0.0)
+        if self.coupling == "independent":
+            return self._fresh(draws, one, other)
         return monotone_joint(self._step(draws, *one), self._step(draws, *other))
+
+    def _fresh(self, draws: slice, one: tuple[Places, np.ndarray], other: tuple[Places, np.ndarray]) -> np.ndarray:
+        """Return the probability of two values if noise is drawn anew wherever a parent differs."""
+        alike = np.logical_and.reduce([a == b for a, b in zip(one[0], other[0], strict=True)])
+        chances = self.probability(draws, *one), self.probability(draws, *other)
+        return np.where(alike, chances[0] * (one[1] == other[1]), chances[0] * chances[1])
 
     def _step(self, draws: slice, parents: Places, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the uniform noise that gives a value; the same twice where it is impossible."""
@@ -73,8 +81,10 @@ class Site:
         return low, np.where(base < 0, low, high)
 
 
-def tabulate(scm: SCM, parameters: Mapping[str, np.ndarray], draws: int) -> dict[str, Site]:
-    """Return the finite sites of a program at many draws of its parameters.
+def tabulate(
+    scm: SCM, parameters: Mapping[str, np.ndarray], draws: int, coupling: Mapping[str, str]
+) -> dict[str, Site]:
+    """Return the finite sites of a program at many draws of its parameters, with the coupling of each.
 
     Raises
     ------
@@ -87,7 +97,7 @@ def tabulate(scm: SCM, parameters: Mapping[str, np.ndarray], draws: int) -> dict
     with numerics(), torch.no_grad():
         theta = {name: torch.from_numpy(np.array(value, dtype=float)) for name, value in parameters.items()}
         for name in scm.variables:
-            sites[name] = _tabulate_site(scm, name, sites, theta, draws)
+            sites[name] = _tabulate_site(scm, name, sites, theta, draws, coupling.get(name, "monotone"))
     return sites
 
 
@@ -101,7 +111,7 @@ def _refuse_infinite(name: str, law: Any) -> None:
         )
 
 
-def _tabulate_site(scm: SCM, name: str, sites: Mapping[str, Site], theta: Tensors, draws: int) -> Site:
+def _tabulate_site(scm: SCM, name: str, sites: Mapping[str, Site], theta: Tensors, draws: int, coupling: str) -> Site:
     parents = tuple(scm.graph.predecessors(name))
     sizes = tuple(len(sites[parent].values) for parent in parents)
     states = int(np.prod(sizes))
@@ -124,7 +134,6 @@ def _tabulate_site(scm: SCM, name: str, sites: Mapping[str, Site], theta: Tensor
             f"The values of {name!r} depend on the parameters of the program, so that they cannot be enumerated: "
             'use population="simulate".'
         )
-    coupling = scm.couplings().get(name, "monotone")
     values = np.unique(by_base[0])
     base = np.full((states, len(values)), -1)
     for position, numbers in enumerate(by_base[0]):

@@ -14,25 +14,29 @@ from causalaudit.errors import DataError
 from causalaudit.inference import Posterior
 from causalaudit.people import check_draws, check_seed
 
-Kind = Literal["observed", "simulated", "enumerated", "reweighted"]
+Kind = Literal["observed", "simulated", "enumerated", "standardised", "reweighted"]
+Coupling = str | Mapping[str, str] | None
 People = ObservedPeople | SimulatedPeople | EnumeratedPeople | ReweightedPeople
 
 
 @overload
 def population(
     posterior: Posterior, data: pd.DataFrame | None = None, kind: Literal["observed"] = "observed", *, rows: Any = None,
-    draws: int | None = None, coupling: str | Mapping[str, str] | None = None, seed: int = 0,
+    draws: int | None = None, coupling: Coupling = None, seed: int = 0,
 ) -> ObservedPeople: ...  # fmt: skip
 @overload
 def population(
-    posterior: Posterior, *, kind: Literal["simulated"], draws: int | None = None, seed: int = 0
-) -> SimulatedPeople: ...
-@overload
-def population(posterior: Posterior, *, kind: Literal["enumerated"], draws: int | None = None) -> EnumeratedPeople: ...
+    posterior: Posterior, *, kind: Literal["simulated"], draws: int | None = None, coupling: Coupling = None,
+    seed: int = 0,
+) -> SimulatedPeople: ...  # fmt: skip
 @overload
 def population(
-    posterior: Posterior, *, kind: Literal["reweighted"], draws: int | None = None, alike: Sequence[str] = (),
-    seed: int = 0,
+    posterior: Posterior, *, kind: Literal["enumerated"], draws: int | None = None, coupling: Coupling = None
+) -> EnumeratedPeople: ...
+@overload
+def population(
+    posterior: Posterior, *, kind: Literal["standardised", "reweighted"], draws: int | None = None,
+    coupling: Coupling = None, alike: Sequence[str] = (), seed: int = 0,
 ) -> ReweightedPeople: ...  # fmt: skip
 def population(
     posterior: Posterior,
@@ -41,7 +45,7 @@ def population(
     *,
     rows: Any = None,
     draws: int | None = None,
-    coupling: str | Mapping[str, str] | None = None,
+    coupling: Coupling = None,
     alike: Sequence[str] = (),
     seed: int = 0,
 ) -> People:
@@ -54,18 +58,21 @@ def population(
     ----------
     posterior
         From `fit`.
-    data, rows, coupling
+    data, rows
         As in `counterfactuals`; of observed people only.
     kind
         ``"observed"``: people of the data, or of other data, as they are. ``"simulated"``: drawn from the program at
         each draw of its parameters, in several worlds that share their noise. ``"enumerated"``: all that a finite
-        program can give, with their probabilities. ``"reweighted"``: those of the data with Dirichlet weights, under
-        each set of which the parameters are refitted.
+        program can give, with their probabilities. ``"standardised"``: those of the data with equal weights, at each
+        draw of the parameters. ``"reweighted"``: those of the data with Dirichlet weights, under each set of which the
+        parameters are refitted.
     draws
         How many draws; default all that there are.
+    coupling
+        As in `counterfactuals`.
     alike
-        Of reweighted people: the columns in which neighbours are to be alike first, then in all others. Discrete noise
-        is spread evenly over neighbours.
+        Of standardised and reweighted people: the columns in which neighbours are to be alike first, then in all
+        others. Discrete noise is spread evenly over neighbours.
     seed
         Same seed, same people.
 
@@ -88,14 +95,15 @@ def population(
     check_posterior(posterior)
     if kind not in get_args(Kind):
         raise DataError(f"kind is {kind!r}, but must be one of {', '.join(get_args(Kind))}.")
-    if kind != "observed" and (data is not None or rows is not None or coupling is not None):
-        raise DataError(f"data, rows and coupling are of observed people, but kind is {kind!r}: leave them out.")
-    draws, seed = check_draws(draws), check_seed(seed)
+    if kind != "observed" and (data is not None or rows is not None):
+        raise DataError(f"data and rows are of observed people, but kind is {kind!r}: leave them out.")
+    draws, seed, couplings = check_draws(draws), check_seed(seed), posterior.scm.couplings(coupling)
     if kind == "simulated":
-        return SimulatedPeople(posterior, draws, seed)
+        return SimulatedPeople(posterior, draws, seed, couplings)
     if kind == "enumerated":
-        return EnumeratedPeople(posterior, draws)
+        return EnumeratedPeople(posterior, draws, couplings)
+    if kind == "standardised":
+        return ReweightedPeople.as_they_are(posterior, draws, alike, seed, couplings)
     if kind == "reweighted":
-        return ReweightedPeople.of(posterior, draws, alike, seed)
-    people = select_people(posterior, data, rows)
-    return ObservedPeople(posterior, people, draws, posterior.scm.couplings(coupling), seed)
+        return ReweightedPeople.refitted(posterior, draws, alike, seed, couplings)
+    return ObservedPeople(posterior, select_people(posterior, data, rows), draws, couplings, seed)

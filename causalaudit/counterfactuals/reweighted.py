@@ -1,4 +1,4 @@
-"""The people of the data with random weights, at each draw of which the parameters are refitted to them."""
+"""The people of the data with weights: equal ones, or random ones to which the parameters are refitted."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ import torch
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.tabled import Tabled
 from causalaudit.inference import Posterior
+from causalaudit.inference.influence import posterior_influence
 from causalaudit.inference.reweighting import refit
 from causalaudit.progress import pieces
 from causalaudit.randomness import dirichlet_weights
@@ -24,35 +25,51 @@ _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
 
 @dataclass(frozen=True, eq=False)
 class ReweightedPeople(Tabled):
-    """The people of the data with Dirichlet weights, and parameters that go with these, at each draw.
+    """The people of the data with weights, and parameters that go with these, at each draw.
 
-    Weights that do not know of the parameters would be incoherent once abduction depends on them, and equal weights
-    would cover nothing.
+    Random weights that do not know of the parameters would be incoherent once abduction depends on them: parameters are
+    refitted to them. With equal weights the parameters are those of the posterior.
 
     Attributes
     ----------
     persons : pandas.DataFrame
         The people, those who are alike beside one another, so that they share noise evenly.
+    place : numpy.ndarray
+        Where each of them is in the data.
     weights : numpy.ndarray
         Draws × people, with mean one.
+    numbers : numpy.ndarray
+        The draw of the posterior that goes with each set of weights.
     """
 
     persons: pd.DataFrame
+    place: np.ndarray
     weights: np.ndarray
+    numbers: np.ndarray
     seed: int
+    coupling: dict[str, str]
 
     @classmethod
-    def of(cls, posterior: Posterior, draws: int | None, alike: Sequence[str], seed: int) -> "ReweightedPeople":
-        """Draw the weights, and refit the parameters under each set of them."""
-        data, scm = posterior.data, posterior.scm
+    def refitted(
+        cls, posterior: Posterior, draws: int | None, alike: Sequence[str], seed: int, coupling: dict[str, str]
+    ) -> "ReweightedPeople":
+        """Draw Dirichlet weights, and refit the parameters under each set of them."""
+        data, place = posterior.data, _order(posterior, alike)
         weights = dirichlet_weights(seed, "weights", range(len(posterior.draw_numbers(draws))), len(data))
-        numbers = {name: scm.codec.numbers(name, value) for name, value in scm.encode(data).items()}
-        names = [*alike, *(name for name in scm.columns if name not in alike)]
-        place = np.lexsort([numbers[name] for name in reversed(names)])
-        return cls(refit(posterior, weights, seed), data.iloc[place], weights[:, place], seed)
+        refitted = refit(posterior, weights, seed)
+        return cls(refitted, data.iloc[place], place, weights[:, place], np.arange(len(weights)), seed, coupling)
+
+    @classmethod
+    def as_they_are(
+        cls, posterior: Posterior, draws: int | None, alike: Sequence[str], seed: int, coupling: dict[str, str]
+    ) -> "ReweightedPeople":
+        """Give everybody the same weight, at each draw of the posterior."""
+        place, numbers = _order(posterior, alike), posterior.draw_numbers(draws)
+        weights = np.broadcast_to(1.0, (len(numbers), len(place)))
+        return cls(posterior, posterior.data.iloc[place], place, weights, numbers, seed, coupling)
 
     def tasks(self) -> list[np.ndarray]:
-        """Cut the draws into passes."""
+        """Cut the sets of weights into passes."""
         draws, people = self.weights.shape
         return [np.arange(part.start, part.stop) for part in pieces(draws, people, _BUDGET)]
 
@@ -72,17 +89,31 @@ class ReweightedPeople(Tabled):
         who
             A mask of the people.
         numbers
-            The draws.
+            The sets of weights.
 
         Returns
         -------
         dict
             Variable → numbers (codes for levels), draws × people.
         """
-        tensors, coupling = self._set(do, int(who.sum())), self.scm.couplings()
         return _EvenAbduction(
-            self.posterior, self.persons[who], tensors, None, coupling, None, self.seed, None
-        ).worlds(numbers)  # fmt: skip
+            self.posterior, self.persons[who], self._set(do, int(who.sum())), None, self.coupling, None, self.seed, None
+        ).worlds(self.numbers[numbers])  # fmt: skip
+
+    def influence(self, figures: np.ndarray) -> np.ndarray:
+        """Return how much each person (rows) moves the means of figures, by draw, through the parameters.
+
+        See `posterior_influence`; of people with equal weights.
+        """
+        return posterior_influence(self.posterior, figures, self.numbers)[self.place]
+
+
+def _order(posterior: Posterior, alike: Sequence[str]) -> np.ndarray:
+    """Return the order in which people who are alike are beside one another."""
+    scm = posterior.scm
+    numbers = {name: scm.codec.numbers(name, value) for name, value in scm.encode(posterior.data).items()}
+    names = [*alike, *(name for name in scm.columns if name not in alike)]
+    return np.lexsort([numbers[name] for name in reversed(names)])
 
 
 class _EvenAbduction(Abduction):

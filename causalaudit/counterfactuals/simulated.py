@@ -22,6 +22,7 @@ from causalaudit.scm.score import log_probability
 
 _FEWEST, _MOST = 2**10, 2**15  # people at each draw: a power of two near the number in the data
 _BITS = 32
+_ANEW = " anew"  # what noise that is drawn once more is called
 # Numbers (draws x people) that one pass holds for each variable: 4 MiB, a few dozen of which are alive at once.
 _BUDGET = 2**19
 
@@ -36,10 +37,14 @@ class World:
         Variable → the value that everybody has.
     chance_of
         Variable → a value; it may be one that is set, and its probability is then that of its own law there.
+    departs_from
+        The place, among the worlds that are asked about, of the world from which noise that is coupled independently
+        is drawn anew, wherever a parent differs. None: all noise is that of the other worlds.
     """
 
     do: Mapping[str, Any]
     chance_of: Mapping[str, Any]
+    departs_from: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +69,7 @@ class SimulatedPeople(Tabled):
 
     draws: int | None
     seed: int
+    coupling: dict[str, str]
     HALVES: ClassVar[int] = 2
     """Independent shifts of the noise at each draw; the difference of the halves is the Monte-Carlo error."""
 
@@ -96,9 +102,12 @@ class SimulatedPeople(Tabled):
         def one_draw(theta: Tensors, uniforms: Tensors) -> Tensors:
             result: Tensors = {}
             unchanged: Tensors = {}
+            records: list[Record] = []
             for place, world in enumerate(asked):
                 do = self._set(world.do, self.number_of_people)
-                record = self._run(theta, {**unchanged, **do}, uniforms)
+                left = None if world.departs_from is None else records[world.departs_from].values
+                record = self._run(theta, {**unchanged, **do}, uniforms, left)
+                records.append(record)
                 unchanged = {name: record.values[name] for name in unaffected}
                 result |= {f"{place} {name}": record.values[name] for name in names}
                 if world.chance_of:
@@ -131,9 +140,15 @@ class SimulatedPeople(Tabled):
         changed = named.union(*(nx.descendants(graph, name) for name in named))
         return [name for name in self.scm.variables if name not in changed]
 
-    def _run(self, theta: Tensors, do: Tensors, uniforms: Tensors) -> Record:
+    @cached_property
+    def independent(self) -> list[str]:
+        """The variables whose noise is drawn anew in another world."""
+        return [name for name, chosen in self.coupling.items() if chosen == "independent"]
+
+    def _run(self, theta: Tensors, do: Tensors, uniforms: Tensors, left: Tensors | None) -> Record:
         record = Record()
-        simulate = Simulate(self._mechanisms, uniforms)
+        anew = {} if left is None else {name: uniforms[name + _ANEW] for name in self.independent}
+        simulate = Simulate(self._mechanisms, uniforms, anew, left)
         run(self.scm.program, self.number_of_people, record, simulate, Intervene({**theta, **do}))
         return record
 
@@ -141,12 +156,13 @@ class SimulatedPeople(Tabled):
 
     @cached_property
     def _mechanisms(self) -> Mechanisms:
-        return self.scm.mechanisms()
+        return self.scm.mechanisms(self.coupling)
 
     @cached_property
     def _widths(self) -> dict[str, int | None]:
         laws = self.scm.structure.laws
-        return {name: noise.width(laws[name]) for name, noise in self._mechanisms.noises.items()}
+        widths = {name: noise.width(laws[name]) for name, noise in self._mechanisms.noises.items()}
+        return {**widths, **{name + _ANEW: widths[name] for name in self.independent}}
 
     @cached_property
     def _net(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Parameters refitted to weighted people: one Newton step from the mode, for many sets of weights at once."""
+"""Parameters refitted to weighted people: a few steps from the mode, for many sets of weights at once."""
 
 import arviz as az
 import numpy as np
@@ -7,23 +7,28 @@ import torch
 from causalaudit.errors import InferenceError
 from causalaudit.inference.density.latent_states import continuous_latents
 from causalaudit.inference.density.marginal_density import MarginalDensity
+from causalaudit.inference.laplace.mode import Mode
 from causalaudit.inference.laplace.mode_search import find_mode
 from causalaudit.inference.posterior.arrangement import chained
 from causalaudit.inference.posterior.posterior import Posterior
-from causalaudit.scm.execution import numerics
+from causalaudit.progress import pieces
+from causalaudit.scm.execution import numerics, over_draws
+from causalaudit.scm.handlers import Tensors
 
-# Numbers (rows x parameters x directions) that one pass of the second derivatives holds: 16 MiB, a few dozen at once.
-_BUDGET = 2**21
-_MOST_STEPS = 10  # to the mode, before it is searched from the prior
-_LEVEL = 1e-2  # a shorter step ends nearer to the mode than it matters: the next step makes up for it
-Derivatives = tuple[np.ndarray, np.ndarray]
+# Numbers (sets of weights x rows x states x nodes) of one pass: 1 MiB, hundreds of which a gradient keeps.
+_BUDGET = 2**17
+_MOST_STEPS = 10  # of Newton to the mode, before it is searched from the prior
+_MOST_CLIMBS = 12  # steps under each set of weights; two or three, where people are many
+# A step that moves no parameter by more of its posterior standard deviation is the last: a fraction of it is left.
+_SHORT = 0.1
 
 
 def refit(posterior: Posterior, weights: np.ndarray, seed: int) -> Posterior:
     """Return a posterior whose draws are the parameters refitted under each row of weights (mean one).
 
-    The step is that of Newton's method for the weighted log-likelihood plus the log-prior in unconstrained space,
-    taken from the maximum at equal weights.
+    The weighted log-likelihood plus the log-prior is climbed in unconstrained space from the maximum at equal weights.
+    Only gradients and the Hessian at that maximum are needed, both by backward differentiation, which every program
+    has that can be fitted.
 
     Raises
     ------
@@ -40,54 +45,96 @@ def refit(posterior: Posterior, weights: np.ndarray, seed: int) -> Posterior:
             'refitted to weighted people. Use population="simulate".'
         )
     density = MarginalDensity(scm, scm.encode(posterior.data))
-    location, derivatives = _mode(density, posterior, seed)
+    mode = _mode(density, posterior, seed)
     by_row = np.zeros((draws, len(density.rows)))
     np.add.at(by_row.T, density.rows.inverse, weights.T)
-    values = density.constrain(location + _steps(density, derivatives, by_row))
+    values = density.constrain(_climb(density.placed_at(mode.location), mode, by_row))
     group = chained(scm, (1, draws), {name: values[name] for name in scm.parameters})
     return Posterior(scm, posterior.data, az.InferenceData(posterior=group), settings)
 
 
-def _mode(density: MarginalDensity, posterior: Posterior, seed: int) -> tuple[np.ndarray, Derivatives]:
-    """Return the maximum at equal weights, by Newton steps from the posterior mean, and the derivatives there."""
+def _mode(density: MarginalDensity, posterior: Posterior, seed: int) -> Mode:
+    """Return the maximum at equal weights, by Newton steps from the posterior mean."""
     means = {name: np.asarray(value.mean(axis=0)) for name, value in posterior.parameters().items()}
     location = density.parameters.inverse(means)
     for _ in range(_MOST_STEPS):
-        derivatives = _derivatives(density.placed_at(location), location)
-        step = _steps(density, derivatives, density.rows.counts.numpy()[None])[0]
-        if np.abs(step).max() < _LEVEL:
-            return location, derivatives
+        here = density.placed_at(location)
+        height, slope = here.gradient(location)
+        with numerics():
+            hessian = -np.asarray(torch.autograd.functional.hessian(here.total, torch.from_numpy(location)).numpy())
+        if not np.isfinite(hessian).all() or np.linalg.eigvalsh(hessian)[0] <= 0:
+            break
+        step = np.linalg.solve(hessian, slope)
+        found = Mode(location, hessian, height)
+        if (np.abs(step) < _SHORT * np.sqrt(np.diag(found.covariance))).all():  # the rest is made up for under weights
+            return found
         location = location + step
-    found = find_mode(density, prior=True, jacobian=True, seed=seed).location
-    return found, _derivatives(density.placed_at(found), found)
+    return find_mode(density, prior=True, jacobian=True, seed=seed)
 
 
-def _steps(density: MarginalDensity, derivatives: Derivatives, weights: np.ndarray) -> np.ndarray:
-    """Return the Newton step of each set of weights of the distinct rows."""
-    slopes, curves = derivatives
-    gradient = weights @ slopes[:-1] + slopes[-1]
-    curvature = -(np.einsum("dr,rjk->djk", weights, curves[:-1], optimize=True) + curves[-1])
-    # Where weights leave too few people for a maximum, the curvature at equal weights is used.
-    equal = -(np.einsum("r,rjk->jk", density.rows.counts.numpy(), curves[:-1]) + curves[-1])
-    curvature[np.linalg.eigvalsh(curvature)[:, 0] <= 0] = equal
-    return np.asarray(np.linalg.solve(curvature, gradient[..., None])[..., 0])
+def _climb(density: MarginalDensity, mode: Mode, weights: np.ndarray) -> np.ndarray:
+    """Return the maximum under each set of weights of the distinct rows (sets along the first axis).
+
+    A limited-memory quasi-Newton method (Nocedal 1980) for all sets at once, whose first curvature is that at the mode.
+    """
+    covariance = mode.covariance
+    short = _SHORT * np.sqrt(np.diag(covariance))
+    places = np.repeat(mode.location[None], len(weights), axis=0)
+    slopes = _slopes(density, places, weights)
+    share = np.ones(len(weights))  # of the step that is tried
+    pairs: list[tuple[np.ndarray, np.ndarray]] = []
+    for _ in range(_MOST_CLIMBS):
+        steps = share[:, None] * _steps(slopes, covariance, pairs)
+        going = (np.abs(steps) > short).any(axis=1)
+        if not going.any():
+            break
+        steps[~going] = 0.0
+        found = slopes.copy()
+        found[going] = _slopes(density, places[going] + steps[going], weights[going])
+        lower = _length(found, covariance) < _length(slopes, covariance)  # False where it is not a number
+        pairs.append((steps, np.where(np.isfinite(found), slopes - found, 0.0)))
+        places[lower] += steps[lower]
+        slopes[lower] = found[lower]
+        share = np.where(lower | ~going, 1.0, share / 4)
+    return places + share[:, None] * _steps(slopes, covariance, pairs)  # a short one, of which no gradient is needed
 
 
-def _derivatives(density: MarginalDensity, location: np.ndarray) -> Derivatives:
-    """Return gradients and Hessians of the log-likelihood of each distinct row and, last, of the log-prior."""
+def _length(slopes: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Return the squared length of the steps that gradients ask for at the mode, in standard deviations."""
+    return np.asarray(np.einsum("dj,jk,dk->d", slopes, covariance, slopes))
 
-    def heights(vector: torch.Tensor) -> torch.Tensor:
-        # A second derivative of zero must be a number: torch cannot add in place to one that it knows to vanish.
-        parts = density.by_row(density.parameters.split(vector + 0.0 * vector**2))
-        prior = parts.jacobian + parts.log_prior
-        return torch.cat([parts.likelihood.expand(len(density.rows)), prior.reshape(1)])
 
-    def along(direction: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        slope, bend, *_ = torch.func.jvp(torch.func.jacfwd(heights), (at,), (direction,))
-        return slope, bend
+def _steps(slopes: np.ndarray, covariance: np.ndarray, pairs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Return the steps along gradients, with the curvature that steps and changes of the gradient have shown.
 
-    with numerics(), torch.no_grad():
-        at = torch.from_numpy(location)
-        size = max(1, _BUDGET // ((1 + len(density.rows)) * len(location)))
-        slopes, bends = torch.func.vmap(along, chunk_size=size)(torch.eye(len(location)))
-    return slopes[0].numpy(), bends.permute(1, 2, 0).numpy()
+    The two loops of the limited-memory quasi-Newton method; pairs that show no curvature of a maximum change nothing.
+    """
+    ascent, used = slopes.copy(), []
+    for step, change in reversed(pairs):
+        bend = (step * change).sum(axis=1, keepdims=True)
+        inverse = np.divide(1.0, bend, out=np.zeros_like(bend), where=bend > 0)
+        factor = inverse * (step * ascent).sum(axis=1, keepdims=True)
+        ascent -= factor * change
+        used.append((step, change, inverse, factor))
+    ascent = ascent @ covariance
+    for step, change, inverse, factor in reversed(used):
+        ascent += step * (factor - inverse * (change * ascent).sum(axis=1, keepdims=True))
+    return ascent
+
+
+def _slopes(density: MarginalDensity, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the gradient of the weighted log-density at a place for each set of weights."""
+
+    def one_set(at: Tensors, people: Tensors) -> Tensors:
+        parts = density.by_row(density.parameters.split(at["place"]))
+        return {"height": (parts.likelihood * people["weights"]).sum() + parts.log_prior + parts.jacobian}
+
+    slopes = np.empty_like(places)
+    with numerics():
+        for part in pieces(len(places), density.run_size, _BUDGET):
+            at = torch.tensor(places[part], requires_grad=True)
+            people = {"weights": torch.from_numpy(weights[part])}
+            found = over_draws(one_set, {"place": at}, people, len(at), check=part.start == 0)
+            (slope,) = torch.autograd.grad(found["height"].sum(), at)
+            slopes[part] = slope.numpy()
+    return slopes

@@ -191,19 +191,32 @@ class Replay(Messenger):
 
 
 class Simulate(Messenger):
-    """Draw new people: fresh noise is made from uniforms and pushed, site by site; what is set stays as it is set."""
+    """Draw new people: fresh noise is made from uniforms and pushed, site by site; what is set stays as it is set.
 
-    def __init__(self, mechanisms: Mechanisms, uniforms: Mapping[str, torch.Tensor]) -> None:
+    The noise of the sites in `anew` is made from these other uniforms, for people whose parents differ from those in
+    the world `left`; others have their value there.
+    """
+
+    def __init__(
+        self,
+        mechanisms: Mechanisms,
+        uniforms: Mapping[str, torch.Tensor],
+        anew: Mapping[str, torch.Tensor] | None = None,
+        left: Mapping[str, torch.Tensor] | None = None,
+    ) -> None:
         super().__init__()
-        self.mechanisms, self.uniforms = mechanisms, uniforms
+        self.mechanisms, self.uniforms, self.anew, self.left = mechanisms, uniforms, anew or {}, left or {}
         self.values: Tensors = {}
 
     def _pyro_sample(self, message: Message) -> None:
         if is_person(message) and not site_is_subsample(message) and not message["infer"].get("_set"):
             name, law = message["name"], law_of(message)
-            if not isinstance(law, dist.Delta):
-                noise = self.mechanisms.noises[name].fresh(law, self.uniforms[name])
-                message["value"] = self.mechanisms.push(name, law, noise)
+            if isinstance(law, dist.Delta):
+                return
+            uniform = self.anew.get(name, self.uniforms[name])
+            noise = {name: self.mechanisms.noises[name].fresh(law, uniform)}
+            moved = self.mechanisms.moved(self.values, self.left, name) if name in self.anew else None
+            message["value"] = self.mechanisms.respond(name, law, noise, self.left, moved)
 
     def _pyro_post_sample(self, message: Message) -> None:
         if is_person(message) and not site_is_subsample(message):

@@ -88,7 +88,7 @@ def test_the_same_seed_gives_the_same_people(posterior):
 def test_what_is_not_understood(posterior):
     with pytest.raises(DataError, match=r"kind is 'all', but must be one of observed, simulated, enumerated"):
         population(posterior, kind="all")
-    with pytest.raises(DataError, match=r"data, rows and coupling are of observed people, but kind is 'simulated'"):
+    with pytest.raises(DataError, match=r"data and rows are of observed people, but kind is 'simulated'"):
         population(posterior, kind="simulated", rows=[1])
     with pytest.raises(DataError, match=r"posterior must come from causalaudit.fit, but is str"):
         population("posterior")

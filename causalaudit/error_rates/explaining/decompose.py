@@ -1,6 +1,6 @@
 """Why error rates are unequal, from a posterior: direct, indirect and spurious contributions with their uncertainty."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -15,6 +15,7 @@ from causalaudit.error_rates.explaining.question import RateQuestion, read_quest
 from causalaudit.error_rates.explaining.result import ErrorRateResult, summarise
 from causalaudit.error_rates.explaining.reweighted_rates import reweighted_rates
 from causalaudit.error_rates.explaining.simulated_rates import simulated_rates
+from causalaudit.error_rates.explaining.standardised_rates import standardised_rates
 from causalaudit.error_rates.explaining.terms import (
     SHAPE,
     measure_rows,
@@ -30,7 +31,9 @@ from causalaudit.scm.columns import check_support
 if TYPE_CHECKING:
     from causalaudit.inference import Posterior
 
-Population = Literal["simulate", "exact", "bootstrap"]
+Population = Literal["standardise", "simulate", "exact", "bootstrap"]
+_OF_THE_DATA = ("standardise", "bootstrap")  # populations that are the people of the data
+_CHECKED = 200  # draws at which people are simulated only to compare the program with the data
 
 
 def decompose_error_rates(
@@ -44,7 +47,8 @@ def decompose_error_rates(
     yhat: Any = 1,
     baseline: Any = None,
     contrast: Any = None,
-    population: Population = "simulate",
+    population: Population = "standardise",
+    coupling: str | Mapping[str, str] | None = None,
     draws: int | None = None,
     prob: float = 0.9,
     seed: int = 0,
@@ -82,12 +86,24 @@ def decompose_error_rates(
     baseline, contrast
         For a bare column, the reference level x0 and the protected level x1; needed where there are more than two.
     population
+        Whose error rates are explained.
+
+        ``"standardise"``: the people of the data, with the covariates, the protected attribute and the outcome that
+        they have; only what they would be otherwise is by the program. The total is the observed one, whatever the
+        program is. Intervals are about the population that they are a sample of: people are resampled, and each moves
+        the parameters by the covariance of the rates with his or her log-likelihood.
+        ``"bootstrap"``: the same people with Dirichlet weights, the parameters being refitted under each set of these:
+        the same without that approximation, for more time; where noise is discrete, its draws add to the intervals.
         ``"simulate"``: people drawn from the SCM at each draw of the parameters, about as many as the data have (1,024
-        to 32,768); what their number adds to the variance is estimated and taken out. ``"exact"``: the same without
-        Monte-Carlo error, where all sites are finite. ``"bootstrap"``: the people of the data with Dirichlet weights,
-        the parameters of each draw being refitted (one Newton step) under the same weights.
+        to 32,768); what their number adds to the variance is estimated and taken out. All is by the program, the total
+        too; intervals are about the population of the program, and shorter, if it is right.
+        ``"exact"``: the same without Monte-Carlo error, where all sites are finite.
+    coupling
+        The assumption on discrete noise, for all variables or by variable, as in `counterfactuals`; see
+        `SCM.couplings`. Terms depend on it.
     draws
-        How many draws; default all.
+        How many draws; default all. With few, intervals of ``"standardise"`` are too wide: several times as many as
+        the program has parameters are enough.
     prob
         The probability of the credible intervals (shortest).
     seed
@@ -103,13 +119,16 @@ def decompose_error_rates(
     ------
     DataError
         If the protected attribute or the outcome is not in the SCM, if the classifier reads the outcome, if there is
-        nobody (bootstrap: too few people) with X = x and Y = y, or if a site is not finite (exact).
+        nobody (of the data: fewer than five people) with X = x and Y = y, or if a site is not finite (exact).
+    InferenceError
+        If several continuous latents of each person were drawn together with the parameters (standardise, bootstrap).
 
     Warns
     -----
     CausalAuditWarning
-        If the program does not give the error rates that the people of the data have, so that a difference is explained
-        which is not there: the group, and by how much (`ErrorRateResult.observed`).
+        If the program does not give the error rates that the people of the data have: the group, and by how much
+        (`ErrorRateResult.observed`). Then ``"simulate"`` and ``"exact"`` explain a difference which is not there, and
+        the others divide the observed one by mechanisms that may be wrong.
 
     Notes
     -----
@@ -119,13 +138,14 @@ def decompose_error_rates(
     Definitions 1 to 3 with their direction, the effect of treatment on the treated (equation 20), and the natural
     direct and indirect effects (equations 33 and 34).
 
-    The noise of discrete variables is an assumption (`SCM.couplings`): the indirect and the spurious terms depend on
-    it, the total and the direct term of the first decomposition do not.
+    The noise of discrete variables is an assumption (`coupling`): the indirect and the spurious terms depend on it, the
+    total and the direct term of the first decomposition do not.
 
     References
     ----------
     Zhang and Bareinboim (2018), Equality of opportunity in classification: a causal approach.
     Hausman (1978), Specification tests in econometrics: the variance with which rates are compared with the observed.
+    Giordano and Broderick (2023), The Bayesian infinitesimal jackknife for variance: intervals of "standardise".
 
     Examples
     --------
@@ -148,13 +168,18 @@ def decompose_error_rates(
     if population not in get_args(Population):
         raise DataError(f"population is {population!r}, but must be one of {', '.join(get_args(Population))}.")
     prob, draws, seed = check_share("prob", prob), check_draws(draws), check_seed(seed)
-    rates, halves = _evidence(posterior, question, population, draws, seed, progress)
+    options: dict[str, Any] = {"draws": draws, "coupling": scm.couplings(coupling)}
+    rates, halves = _evidence(posterior, question, population, options, seed, progress)
     settings = {
         **question.settings, "method": population, "prob": prob, "seed": seed, "draws": len(rates),
-        "program": scm.name, "coupling": scm.couplings(),
+        "program": scm.name, "coupling": options["coupling"],
     }  # fmt: skip
-    observed = observed_rates(question, posterior.data, rates, _noise(halves))
-    warn_of_rates(question, observed, stacklevel=3)
+    given, noise = rates, halves
+    if population in _OF_THE_DATA:  # their rates are the observed ones: it is the program that is compared
+        options["draws"] = min(_CHECKED, len(rates))
+        given, noise = _evidence(posterior, question, "simulate", options, seed, progress)
+    observed = observed_rates(question, posterior.data, given, _noise(noise))
+    warn_of_rates(question, observed, population in _OF_THE_DATA, stacklevel=3)
     return _result(question, rates, halves, observed, settings)
 
 
@@ -185,19 +210,27 @@ def _check_variables(posterior: "Posterior", question: RateQuestion) -> None:
 
 
 def _evidence(
-    posterior: "Posterior", question: RateQuestion, population: Population, draws: int | None, seed: int, progress: bool
+    posterior: "Posterior",
+    question: RateQuestion,
+    population: Population,
+    options: dict[str, Any],
+    seed: int,
+    progress: bool,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the nested rates by draw and, of simulated people, those of their two halves."""
     if population == "exact":
-        return enumerated_rates(question, population_of(posterior, kind="enumerated", draws=draws)), None
+        return enumerated_rates(question, population_of(posterior, kind="enumerated", **options)), None
     if population == "simulate":
-        simulated = population_of(posterior, kind="simulated", draws=draws, seed=seed)
+        simulated = population_of(posterior, kind="simulated", seed=seed, **options)
         raw, halves = simulated_rates(question, simulated, progress)
         return without_noise(raw, noise_covariance(halves)), halves
     question.refuse_few(posterior.data)
     alike = [question.protected, question.outcome]
-    people = population_of(posterior, kind="reweighted", draws=draws, alike=alike, seed=seed)
-    return reweighted_rates(question, people, progress), None
+    if population == "standardise":
+        people = population_of(posterior, kind="standardised", alike=alike, seed=seed, **options)
+        return standardised_rates(question, people, progress), None
+    people = population_of(posterior, kind="reweighted", alike=alike, seed=seed, **options)
+    return reweighted_rates(question, people, progress).rates, None
 
 
 def _noise(halves: np.ndarray | None) -> np.ndarray:

@@ -12,6 +12,8 @@ from causalaudit.error_rates.explaining.question import plain
 from causalaudit.errors import CausalAuditWarning
 
 _FEW = 30  # effective people, with whom a normal approximation is doubtful
+WEIGHTS = ["of", "standing_for", "people", "effective_people", "largest_weight", "smallest_propensity"]
+BALANCE = ["of", "standing_for", "covariate", "before", "after", "chance", "poor"]
 _MANY_ALONE = 0.05  # of those stood for, with hardly any likes of the other level
 
 

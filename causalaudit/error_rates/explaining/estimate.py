@@ -12,6 +12,8 @@ from causalaudit.adjustment import check_declared, check_overlap
 from causalaudit.error_rates.explaining.criterion import find_explaining_set, open_path, split_features
 from causalaudit.error_rates.explaining.crossed_rates import CrossedRates, UnaffectedRates
 from causalaudit.error_rates.explaining.diagnostics import (
+    BALANCE,
+    WEIGHTS,
     chance_of,
     describe_balance,
     describe_weights,
@@ -244,7 +246,7 @@ def _answer(
     estimated: EstimatedRates, settings: dict[str, Any], covariates: frozenset[str] | None, trimmed: int
 ) -> ErrorRateEstimate:
     levels, adjusted = estimated.sample.question.levels, estimated.adjusted
-    names, weights, balance = rate_rows(levels), None, None
+    names, weights, balance = rate_rows(levels), pd.DataFrame(columns=WEIGHTS), pd.DataFrame(columns=BALANCE)
     if adjusted is not None and not isinstance(adjusted, UnaffectedRates):
         weights, balance = describe_weights(adjusted), describe_balance(adjusted)
         warn_of_weights(adjusted, weights, balance, stacklevel=4)

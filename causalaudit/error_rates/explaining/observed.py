@@ -15,6 +15,8 @@ _LEVEL = 0.05  # of a warning under a program that is right, for all three compa
 # 1 / n, and this share of the sampling variance, of the order of 1 / n too, is well above its square.
 _SLACK = 0.1
 _ROUNDING = 1e-9
+_OF_THE_DATA = "What is explained is the total of the data, but it is divided by mechanisms of this program"
+_OF_THE_PROGRAM = "What is explained is the total of the program, not that of the data"
 
 
 def observed_rates(question: RateQuestion, data: pd.DataFrame, rates: np.ndarray, noise: np.ndarray) -> pd.DataFrame:
@@ -83,14 +85,17 @@ def _own(question: RateQuestion, data: pd.DataFrame) -> tuple[np.ndarray, np.nda
     return people, rates, spread
 
 
-def warn_of_rates(question: RateQuestion, observed: pd.DataFrame, stacklevel: int) -> None:
-    """Warn of rates of the program that the people of the data do not have, or that cannot be compared."""
-    words = _words(question, observed)
+def warn_of_rates(question: RateQuestion, observed: pd.DataFrame, of_the_data: bool, stacklevel: int) -> None:
+    """Warn of rates of the program that the people of the data do not have, or that cannot be compared.
+
+    `of_the_data` tells whether the total that is explained is that of the data nevertheless.
+    """
+    words = _words(question, observed, of_the_data)
     if words:
         warnings.warn(words, CausalAuditWarning, stacklevel=stacklevel)
 
 
-def _words(question: RateQuestion, observed: pd.DataFrame) -> str:
+def _words(question: RateQuestion, observed: pd.DataFrame, of_the_data: bool) -> str:
     empty = observed.loc[observed["people"] == 0, "rate"].tolist()
     if empty:
         return (
@@ -106,6 +111,6 @@ def _words(question: RateQuestion, observed: pd.DataFrame) -> str:
         for row in rows
     )
     return (
-        f"The program does not give the error rates that its own data have. {found}. What is explained is the total of "
-        "the program, not that of the data: revise the program, and see `observed`."
+        f"The program does not give the error rates that its own data have. {found}. "
+        f"{_OF_THE_DATA if of_the_data else _OF_THE_PROGRAM}: revise the program, and see `observed`."
     )

@@ -156,7 +156,7 @@ class ErrorRateResult(_Answer):
     @property
     def _interval(self) -> IntervalKind:
         known = "the program, the coupling of its noise, and the classifier"
-        drawn = self.settings["method"] == "bootstrap"
+        drawn = self.settings["method"] in ("standardise", "bootstrap")
         about = "the population that the people are a sample of" if drawn else "the population of the program"
         return IntervalKind("credible", self.settings["prob"], "credible", "one unit", about, known)
 
@@ -165,12 +165,13 @@ class ErrorRateResult(_Answer):
         """Both directions of each term of the first decomposition, each flagged by its interval.
 
         `structural` is the variance over draws; `sampling` the Monte-Carlo variance within draws, 0 where people are
-        enumerated. In the weighted people of the data the two cannot be told apart: all is in the first.
+        enumerated. Of the people of the data (standardise, bootstrap) the two cannot be told apart: all is in the
+        first.
         """
         values = term_values(self.draws)
         probability = self._directed((values > _ROUNDING).mean(axis=0), (values < -_ROUNDING).mean(axis=0))
-        within = {"exact": np.zeros(len(self.table)), "bootstrap": np.full(len(self.table), np.nan)}
-        sampling = within[self.settings["method"]] if self.monte_carlo is None else self.monte_carlo["error"] ** 2
+        within = np.full(len(self.table), 0.0 if self.settings["method"] == "exact" else np.nan)
+        sampling = within if self.monte_carlo is None else self.monte_carlo["error"] ** 2
         return self._verdicts(probability, self.table["sd"] ** 2, sampling)
 
     @property
@@ -216,12 +217,14 @@ class ErrorRateEstimate(_Answer):
         The raw transition measures with their direction, and the nested rates, with the same columns of numbers.
     explaining_set : frozenset or None
         What was adjusted for; None if nothing explains, so that only some terms are identified.
-    weights : pandas.DataFrame or None
+    weights : pandas.DataFrame
         What the weights are like: for those who have the level `of` and stand for those with the level
-        `standing_for`: `people`, `effective_people`, `largest_weight` (mean 1), `smallest_propensity`.
-    balance : pandas.DataFrame or None
+        `standing_for`: `people`, `effective_people`, `largest_weight` (mean 1), `smallest_propensity`. No rows where
+        nobody stands for anybody: nothing that the classifier reads descends from the protected attribute or the
+        outcome (no model is used, `settings["propensity"]` is None), or nothing explains (`explaining_set` is None).
+    balance : pandas.DataFrame
         How far the covariates of the two levels are apart, before and after weighting: `of, standing_for, covariate,
-        before, after, chance, poor`. None, as `weights`, where nothing is weighted.
+        before, after, chance, poor`. No rows where there are none of `weights`.
     trimmed : int
         How many people were left out because one of the two levels is too rare among people like them.
     draws : numpy.ndarray or None
@@ -229,8 +232,8 @@ class ErrorRateEstimate(_Answer):
     """
 
     explaining_set: frozenset[str] | None
-    weights: pd.DataFrame | None
-    balance: pd.DataFrame | None = None
+    weights: pd.DataFrame
+    balance: pd.DataFrame
     trimmed: int = 0
     draws: np.ndarray | None = None
     KIND: ClassVar[str] = "error rate estimate"

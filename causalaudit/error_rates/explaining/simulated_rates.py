@@ -5,10 +5,11 @@ integrated out: everybody is simulated under do(X = x) and counts with the proba
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from causalaudit.counterfactuals import SimulatedPeople, SimulatedWorld, World
+from causalaudit.counterfactuals import SimulatedPeople, World
 from causalaudit.error_rates.explaining.asking import follows_outcome, label_rates
 from causalaudit.error_rates.explaining.question import RateQuestion
 from causalaudit.error_rates.explaining.terms import EVERYBODY, SHAPE
@@ -35,35 +36,40 @@ class _Pass:
 
     def rates(self, numbers: np.ndarray) -> np.ndarray:
         """Return the rates of some draws: of all people, and of each half."""
-        question, worlds = self.question, []
-        held_too = follows_outcome(question, self.people.scm.graph)
-        for level in question.levels:
-            own = {question.protected: level}
-            worlds.append(World(own, {**own, question.outcome: question.y}))
-            if held_too:
-                worlds.append(World({**own, question.outcome: question.y}, {}))
-        found = self.people.worlds(numbers, worlds, question.features)
-        free = found[::2] if held_too else found
-        held = found[1::2] if held_too else found
-        by_free = self._thetas(free)
+        question = self.question
+        own: list[dict[str, Any]] = [{question.protected: level} for level in question.levels]
+        hold = {question.outcome: question.y} if follows_outcome(question, self.people.scm.graph) else {}
+        free = [World(do, {**do, question.outcome: question.y}) for do in own]
+        held = [World({**do, **hold}, {}) for do in own] if hold else []
+        left = len(held)  # the worlds from which people depart are the last two so far
+        anew = [World({**own[xi], **hold}, {}, left + 1 - xi) for xi in (0, 1)] if self.people.independent else []
+        thetas, chances = self._thetas(numbers, [*free, *held, *anew])
+        factual = thetas[left : left + 2]
+        other = thetas[left + 2 :] or factual
+        crossed = [[factual[xi] if xi == x else other[xi] for x in (0, 1)] for xi in (0, 1)]
         return self._average(
-            by_free, self._thetas(held) if held_too else by_free, np.stack([world.chance for world in free], axis=1)
+            np.stack(thetas[:2], axis=2),
+            np.stack([np.stack(by_x, axis=2) for by_x in crossed], axis=2),
+            np.stack(chances[:2], axis=1),
         )
 
-    def _thetas(self, worlds: list[SimulatedWorld]) -> np.ndarray:
-        """Return P(ŷ) by draw, level read, level that makes the features, and person."""
-        draws, number = worlds[0].chance.shape
-        thetas = np.empty((draws, 2, 2, number))
-        for xi, world in enumerate(worlds):
-            thetas[:, :, xi] = label_rates(self.question, self.people, world.values, (draws, number)).swapaxes(0, 1)
-        return thetas
+    def _thetas(self, numbers: np.ndarray, worlds: list[World]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Return P(ŷ) in each world by draw, level read and person, and how probable the people are."""
+        found = self.people.worlds(numbers, worlds, self.question.features)
+        shape = found[0].chance.shape
+        thetas = [label_rates(self.question, self.people, world.values, shape).swapaxes(0, 1) for world in found]
+        return thetas, [world.chance for world in found]
 
     def _average(self, free: np.ndarray, held: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the rates of all people, and of each half of them, along a first axis."""
+        """Return the rates of all people, and of each half of them, along a first axis.
+
+        P(ŷ) is by draw, level read, level that makes the features, and person; in the worlds in which Y is held, also
+        by the level of the world that people come from, before the last axis.
+        """
         free, held, weights = (
             array.reshape(*array.shape[:-1], self.people.HALVES, -1) for array in (free, held, weights)
         )
-        sums = np.einsum("dabhn,dghn->hdabg", held, weights, optimize=True)
+        sums = np.einsum("dabghn,dghn->hdabg", held, weights, optimize=True)
         shares = weights.sum(axis=-1).transpose(2, 0, 1)
         sums, shares = (np.concatenate([parts.sum(axis=0)[None], parts]) for parts in (sums, shares))
         self.question.refuse_nobody(shares.min(axis=(0, 1)))

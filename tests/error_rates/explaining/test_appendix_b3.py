@@ -57,7 +57,16 @@ def test_simulated_people():
     found = []
     for seed in range(20):
         result = ca.decompose_error_rates(
-            posterior, rule, "X", outcome="Y", features=["X", "W", "Z"], y=1, yhat=1, seed=seed, progress=False
+            posterior,
+            rule,
+            "X",
+            outcome="Y",
+            features=["X", "W", "Z"],
+            y=1,
+            yhat=1,
+            population="simulate",
+            seed=seed,
+            progress=False,
         )
         found.append(result.table[result.table["decomposition"] == 1].set_index("term").loc[TERMS, "mean"])
     errors = np.std(found, axis=0, ddof=1) / np.sqrt(20)

@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from mediated_designs import DESIGNS, TERMS, Design, band, straight
+from mediated_designs import DESIGNS, TERMS, Design, band, curved, straight
+from scipy.integrate import quad
 from scipy.special import expit
+from scipy.stats import norm
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
@@ -14,15 +16,30 @@ from causalaudit.errors import CausalAuditWarning
 SETS, PEOPLE = 200, 2000
 
 
+def share_within(width, x):
+    """P(|Z| < width | X = x, Y = 0) in the designs with a band, by quadrature."""
+
+    def density(z):
+        chance = expit(curved(0.5, z))
+        return norm.pdf(z) * (chance if x else 1 - chance) * expit(0.5 - 0.8 * x - 0.7 * z)
+
+    inside = quad(density, -width, width)[0]
+    return inside / (inside + quad(density, -10, -width)[0] + quad(density, width, 10)[0])
+
+
 def test_no_indirect_effect_out_of_nothing():
     """The rule reads X and Z, which X does not change: a logistic propensity said −.27 where the truth is 0."""
     design = DESIGNS["band, without mediator"]
     found = design.estimate(design.draw(5000, 0))
     assert (found.table.loc[found.table["term"] == "indirect", ["mean", "sd"]] == 0).all(axis=None)
-    truth, spurious = design.truth(), found.summary().loc["spurious"]
-    assert spurious["wald_low"] < truth["spurious"] < spurious["wald_high"]
+    direct, spurious = share_within(1.3, 0) - share_within(1.0, 0), share_within(1.3, 1) - share_within(1.3, 0)
+    assert (direct, spurious) == pytest.approx((0.096, -0.312), abs=5e-4)
+    truth = np.array([direct + spurious, direct, 0.0, spurious])
+    assert (np.abs(found.summary()["mean"] - truth) <= 3 * found.summary()["sd"]).all()
+    assert found.summary().loc["spurious", "mean"] == pytest.approx(-0.303, abs=5e-4)  # in these 5,000 people
     assert found.settings["propensity"] is None
-    assert found.balance is None
+    assert found.balance.empty
+    assert list(found.weights.round(2).columns) == ["of", "standing_for", "people", "effective_people", "largest_weight", "smallest_propensity"]  # fmt: skip # noqa: E501
 
 
 @pytest.mark.filterwarnings("ignore:After weighting")
@@ -90,3 +107,6 @@ def test_balance_is_saved(tmp_path):
     again = ca.load(tmp_path / "found")
     pd.testing.assert_frame_equal(again.balance, found.balance)
     assert "either may be wrong" in again.intervals["known"][0]
+    design = DESIGNS["band, without mediator"]
+    design.estimate(design.draw(800, 1)).save(tmp_path / "nothing weighted")
+    assert list(ca.load(tmp_path / "nothing weighted").balance.columns) == list(found.balance.columns)

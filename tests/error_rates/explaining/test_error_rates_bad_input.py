@@ -108,7 +108,7 @@ def test_levels_and_options(posterior):
         decompose(posterior, protected={"X": (0, 1), "Z": (0, 1)})
     with pytest.raises(DataError, match=r"so the contrast is 1, but contrast is 0: leave it out"):
         decompose(posterior, protected={"X": (1, 0)}, contrast=0)
-    with pytest.raises(DataError, match=r"population is 'people', but must be one of simulate, exact, bootstrap"):
+    with pytest.raises(DataError, match="must be one of standardise, simulate, exact, bootstrap"):
         decompose(posterior, population="people")
     with pytest.raises(DataError, match=r"prob is 90, but must be a number between 0 and 1"):
         decompose(posterior, prob=90)

@@ -55,14 +55,16 @@ def test_the_classifier_without_criminal_history_is_explained_by_age_and_sex(peo
     indirect = found.summary().loc["indirect", ["mean", "sd", "wald_low", "wald_high"]]
     assert (indirect == 0).all()  # race changes no feature of this classifier; a model of race gave .0166
     assert found.settings["propensity"] is None
-    assert found.weights is None
+    assert found.weights.empty
 
 
 @pytest.mark.slow
 def test_the_fitted_scm_and_the_data_beside_one_another(people):
     scm = ca.models.compas.figure_1()
     posterior = ca.fit(scm, people, draws=100, chains=1, seed=0, progress=False)
-    model = ca.decompose_error_rates(posterior, learn(people, FULL), draws=50, progress=False, **QUESTION)
+    model = ca.decompose_error_rates(
+        posterior, learn(people, FULL), population="simulate", draws=50, progress=False, **QUESTION
+    )
     with pytest.warns(CausalAuditWarning, match="stays open"):
         data = ca.estimate_error_rates(people, scm.graph, learn(people, FULL), features=FULL, **QUESTION)
     both = model.beside(data).query("decomposition == 1").set_index("term")

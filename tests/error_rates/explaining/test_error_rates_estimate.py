@@ -146,7 +146,9 @@ def test_estimates_converge_with_a_continuous_covariate(method):
     drawn = scm.prior_predictive(40_000, draws=1, seed=3).isel(draw=0)
     people = pd.DataFrame({name: drawn[name].to_numpy() for name in scm.columns})
     posterior = ca.fit(scm, people.iloc[:500], draws=50, chains=1)
-    truth = ca.decompose_error_rates(posterior, rule, "X", outcome="Y", features=["X", "W"], progress=False)
+    truth = ca.decompose_error_rates(
+        posterior, rule, "X", outcome="Y", features=["X", "W"], population="simulate", progress=False
+    )
     found = ca.estimate_error_rates(
         people, scm.graph, rule, protected="X", outcome="Y", features=["X", "W"], method=method
     )
@@ -238,7 +240,7 @@ def test_the_direct_term_of_the_baseline_needs_no_explaining_set(y, interval):
     with pytest.warns(CausalAuditWarning, match=r"a path stays open, Y <- W.*not identified; the total and the direct"):
         found = estimate(FIGURE_1, y, interval=interval, resamples=50)
     assert found.explaining_set is None
-    assert found.weights is None
+    assert found.weights.empty
     table = found.table
     known = (table["term"] == "total") | ((table["term"] == "direct") & table["decomposition"].isin([1, 4]))
     assert (table["identified"] == known).all()

@@ -373,7 +373,9 @@ def test_categories_counts_and_vectors_are_enumerated_as_they_are_simulated(thre
     options = {"outcome": "good", "y": True, "yhat": "yes", "progress": False}
     protected = {"group": (contrast, "a")}
     exact = ca.decompose_error_rates(three_groups_posterior, hires, protected, population="exact", draws=1, **options)
-    simulated = ca.decompose_error_rates(three_groups_posterior, hires, protected, draws=300, **options)
+    simulated = ca.decompose_error_rates(
+        three_groups_posterior, hires, protected, draws=300, **{**options, "population": "simulate"}
+    )
     assert (exact.settings["contrast"], exact.settings["baseline"]) == (contrast, "a")
     error = simulated.monte_carlo["error"] / np.sqrt(300)
     assert (np.abs(simulated.table["mean"] - exact.table["mean"]) < 4.5 * error + 1e-12).all()
