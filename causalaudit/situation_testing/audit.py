@@ -119,7 +119,8 @@ def situation_testing(
 
     `remoteness_control` and `remoteness_test` say how far a group is on average from its centre, in units of the mean
     distance of two people (`settings["typical_distance"]`). Where it is above 1, she is compared with people who are no
-    more like her than anyone; a warning says how many cases rest on such a match.
+    more like her than anyone; a warning says how many cases rest on such a match, or on groups of which one is above
+    one half and three times as far as the other.
 
     Where a complainant has equally distant neighbours (to 1e-12), those of earlier rows come first.
 
