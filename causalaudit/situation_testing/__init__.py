@@ -1,5 +1,6 @@
 """Situation testing: how people like the complainant fare, against people like her counterfactual."""
 
+from causalaudit.situation_testing.aggregates import average_shares, count_two_sided, describe_groups
 from causalaudit.situation_testing.audit import situation_testing
 from causalaudit.situation_testing.gower import Gower
 from causalaudit.situation_testing.result import SituationTestingResult
@@ -13,6 +14,9 @@ __all__ = [
     "Gower",
     "MultipleDiscriminationResult",
     "SituationTestingResult",
+    "average_shares",
+    "count_two_sided",
+    "describe_groups",
     "intersection",
     "multiple_discrimination",
     "situation_testing",
