@@ -3,6 +3,7 @@
 from causalaudit.situation_testing.aggregates import average_shares, count_two_sided, describe_groups
 from causalaudit.situation_testing.audit import situation_testing
 from causalaudit.situation_testing.gower import Gower
+from causalaudit.situation_testing.power import PowerOfSizes, choose_k
 from causalaudit.situation_testing.result import SituationTestingResult
 from causalaudit.situation_testing.several_attributes import (
     MultipleDiscriminationResult,
@@ -13,8 +14,10 @@ from causalaudit.situation_testing.several_attributes import (
 __all__ = [
     "Gower",
     "MultipleDiscriminationResult",
+    "PowerOfSizes",
     "SituationTestingResult",
     "average_shares",
+    "choose_k",
     "count_two_sided",
     "describe_groups",
     "intersection",

@@ -130,7 +130,7 @@ def count_two_sided(result: SituationTestingResult) -> pd.DataFrame:
     """
     table, tau = result.table, result.question.tau
     sides = {"above": table["wald2_low"] > tau, "below": table["wald2_high"] < tau}
-    columns = {"complainants": pd.Series(1, table.index), **sides}
+    columns: dict[str, pd.Series[Any]] = {"complainants": pd.Series(1, table.index), **sides}
     people = result.evidence.counterfactual
     if people is not None and people.rejected is not None:
         own = result.evidence.rejected[result.evidence.rows]
@@ -153,8 +153,8 @@ def _labels(result: SituationTestingResult, who: Any, k: int | None) -> "pd.Inde
     strangers = chosen.difference(table.index)
     if len(strangers):
         raise DataError(
-            f"{strangers.tolist()[0]!r} is not a complainant of the test of {result.question.groups.words}: give labels of the "
-            "index of its table, such as table.index[table.beyond_tau]."
+            f"{strangers.tolist()[0]!r} is not a complainant of the test of {result.question.groups.words}: give "
+            "labels of the index of its table, such as table.index[table.beyond_tau]."
         )
     if chosen.empty:
         raise DataError("There is nobody to average over: the test has no cases, or who is empty.")
