@@ -10,11 +10,13 @@ from causalaudit.situation_testing.several_attributes import (
     intersection,
     multiple_discrimination,
 )
+from causalaudit.situation_testing.shift import Shift
 
 __all__ = [
     "Gower",
     "MultipleDiscriminationResult",
     "PowerOfSizes",
+    "Shift",
     "SituationTestingResult",
     "average_shares",
     "choose_k",

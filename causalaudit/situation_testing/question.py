@@ -11,6 +11,7 @@ import pandas as pd
 from causalaudit.decisions import Decision
 from causalaudit.errors import DataError, check_count
 from causalaudit.people import Groups, check_features, check_seed, check_share, check_table, read_protected
+from causalaudit.situation_testing.shift import Shift, ShiftedGroups, read_shift
 from causalaudit.storage import storable
 
 DIRECTIONS = ("negative", "positive")
@@ -45,7 +46,7 @@ class SituationQuestion:
         To how many decimals differences and bounds are rounded before they are compared.
     """
 
-    groups: Groups
+    groups: Groups | ShiftedGroups
     features: list[str]
     sizes: tuple[int, ...]
     alpha: float = 0.05
@@ -118,13 +119,25 @@ def ask_situation(
 ) -> SituationQuestion:
     """Read what the user asks, in the way that all auditors share; the options are those of the question."""
     check_table(data)
-    groups = read_protected(data, protected)
+    groups, sizes = _who(data, protected, k)
     taken = {groups.column: "protected column"}
     if isinstance(decision, str):
         taken[decision] = "decision"
-    names = check_features(data, features, taken)
+    return SituationQuestion(groups, check_features(data, features, taken), sizes, **options)
+
+
+def _who(
+    data: pd.DataFrame, protected: Mapping[str, Any], k: int | Sequence[int]
+) -> tuple[Groups | ShiftedGroups, tuple[int, ...]]:
+    """Return who is compared with whom, and the sizes of the groups."""
+    if isinstance(protected, Mapping) and len(protected) == 1:
+        ((column, level),) = protected.items()
+        if isinstance(level, Shift):
+            sizes = check_sizes(k, len(data) - 1, len(data) - 1)
+            return read_shift(data, column, level, sizes[-1]), sizes
+    groups = read_protected(data, protected)
     control, test = int(groups.protected(data).sum()) - 1, int(groups.compared(data).sum())
-    return SituationQuestion(groups, names, check_sizes(k, control, test), **options)
+    return groups, check_sizes(k, control, test)
 
 
 def check_sizes(k: int | Sequence[int], control: int, test: int) -> tuple[int, ...]:
