@@ -47,16 +47,15 @@ def run() -> Report:
     figures = []
     for name, found in named(people).items():
         right = len(np.intersect1d(found, true))
-        figures += [
-            Figure(f"{name}: named", len(found)),
-            Figure(f"{name}: of these rightly", right / max(len(found), 1)),
-            Figure(f"{name}: of the true ones", right / len(true)),
-        ]
+        figures += [Figure(f"{name}: named", len(found)), Figure(f"{name}: of the true ones", right / len(true))]
+        if len(found):
+            figures.append(Figure(f"{name}: of these rightly", right / len(found)))
     notes = [
         f"{len(true)} of {len(women)} women (make_loan, {len(people):,} people, k = {K}) were rejected and would have "
         "been approved as men. Named are rejected women only. Standard and causal situation testing compare women with "
         "men of the same salary and balance, whom this bank treats alike: they answer another question, and so does "
-        "FlipTest, which maps the group of women onto that of men. Ours is given the diagram; its program gives every "
-        "woman the same penalty, where each has her own.",
+        "FlipTest, which maps the group of women onto that of men: it does as well as ours here, where nothing but "
+        "gender makes the groups differ, and cannot tell what else would. Ours is given the diagram; its program "
+        "gives every woman the same penalty, where each has her own.",
     ]
     return Report(figures, notes)
