@@ -119,25 +119,27 @@ def ask_situation(
 ) -> SituationQuestion:
     """Read what the user asks, in the way that all auditors share; the options are those of the question."""
     check_table(data)
-    groups, sizes = _who(data, protected, k)
-    taken = {groups.column: "protected column"}
+    column, shift = _shift_of(protected)
+    levels = read_protected(data, protected) if shift is None else None
+    taken = {column if levels is None else levels.column: "protected column"}
     if isinstance(decision, str):
         taken[decision] = "decision"
-    return SituationQuestion(groups, check_features(data, features, taken), sizes, **options)
+    names = check_features(data, features, taken)
+    if levels is not None:
+        control, test = int(levels.protected(data).sum()) - 1, int(levels.compared(data).sum())
+        return SituationQuestion(levels, names, check_sizes(k, control, test), **options)
+    assert shift is not None
+    sizes = check_sizes(k, len(data) - 1, len(data) - 1)
+    return SituationQuestion(read_shift(data, column, shift, sizes[-1]), names, sizes, **options)
 
 
-def _who(
-    data: pd.DataFrame, protected: Mapping[str, Any], k: int | Sequence[int]
-) -> tuple[Groups | ShiftedGroups, tuple[int, ...]]:
-    """Return who is compared with whom, and the sizes of the groups."""
+def _shift_of(protected: Any) -> tuple[Any, Shift | None]:
+    """Return the column and its shift, if `protected` is one."""
     if isinstance(protected, Mapping) and len(protected) == 1:
         ((column, level),) = protected.items()
         if isinstance(level, Shift):
-            sizes = check_sizes(k, len(data) - 1, len(data) - 1)
-            return read_shift(data, column, level, sizes[-1]), sizes
-    groups = read_protected(data, protected)
-    control, test = int(groups.protected(data).sum()) - 1, int(groups.compared(data).sum())
-    return groups, check_sizes(k, control, test)
+            return column, level
+    return None, None
 
 
 def check_sizes(k: int | Sequence[int], control: int, test: int) -> tuple[int, ...]:
