@@ -82,7 +82,7 @@ def main() -> None:
     scm = models.loan.linear()
     console.print(scm)
     posterior = fit(scm, applicants, seed=arguments.seed)
-    console.print(posterior, f"\n{posterior.diagnostics()}\n")
+    console.print(posterior, f"\n{posterior.diagnostics(by='gender')}\n")
     console.print(posterior.summary(_PROB).round(3).to_string(), "\n")
     women = applicants["gender"] == "female"
     worlds = counterfactuals(posterior, do={"gender": "male"}, rows=women, draws=500, seed=arguments.seed)

@@ -25,6 +25,7 @@ from causalaudit.situation_testing.match_quality import (
 from causalaudit.situation_testing.outcomes import Outcomes, decide_outcomes
 from causalaudit.situation_testing.question import SituationQuestion, ask_situation
 from causalaudit.situation_testing.result import SituationTestingResult
+from causalaudit.situation_testing.shift import ShiftedGroups, check_shifted
 
 
 def situation_testing(
@@ -63,7 +64,8 @@ def situation_testing(
         probabilities, say where it decides.
     protected
         ``{column: level}``: who is protected, against everyone else; ``{column: (level, reference)}``: against those
-        with the level `reference`.
+        with the level `reference`; ``{column: Shift(by)}`` (`causalaudit.situation_testing.Shift`): of a number or an
+        ordered category, everyone against people whose value is higher by that much.
     features
         A list of the columns by which people are compared, neither the protected one nor the decision. Missing values
         are refused, as by every auditor. One that the counterfactuals do not model keeps its factual value there, and a
@@ -119,7 +121,8 @@ def situation_testing(
 
     `remoteness_control` and `remoteness_test` say how far a group is on average from its centre, in units of the mean
     distance of two people (`settings["typical_distance"]`). Where it is above 1, she is compared with people who are no
-    more like her than anyone; a warning says how many cases rest on such a match.
+    more like her than anyone; a warning says how many cases rest on such a match, or on groups of which one is above
+    one half and three times as far as the other.
 
     Where a complainant has equally distant neighbours (to 1e-12), those of earlier rows come first.
 
@@ -154,6 +157,8 @@ def situation_testing(
     ours = question.groups.protected(data)
     places = None
     if counterfactuals is not None:
+        if isinstance(question.groups, ShiftedGroups):
+            check_shifted(question.groups, data, counterfactuals.point)
         places = CounterfactualCentres.of(counterfactuals, geometry, people, data.index[ours], as_published)
         if places.origin:  # else they were given as they are
             warn_of_factual_features(question.features, places.dataset)

@@ -111,7 +111,7 @@ class CounterfactualCentres:
             geometry = geometry.rescaled(everyone.mean(axis=0), everyone.std(axis=0))
         return geometry.encode(self.point.loc[self.complainants])
 
-    def over_draws(self, people: slice) -> np.ndarray:
+    def over_draws(self, people: np.ndarray) -> np.ndarray:
         """Return the coordinates of some complainants at all draws: complainants × draws × features."""
         columns = self.columns[people]
         raw = np.stack([self._raw(feature, columns).T for feature in self.geometry.features], axis=-1)

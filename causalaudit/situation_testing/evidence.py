@@ -20,6 +20,7 @@ from causalaudit.situation_testing.geometry import Geometry
 from causalaudit.situation_testing.neighbours import SearchSpace
 from causalaudit.situation_testing.outcomes import Outcomes
 from causalaudit.situation_testing.question import SituationQuestion
+from causalaudit.situation_testing.shift import Comparison, compare_by
 from causalaudit.storage import storable
 
 
@@ -155,16 +156,21 @@ def gather_evidence(
     progress
         Show a bar when it is long.
     """
-    ours, theirs = (np.flatnonzero(who(data)) for who in (question.groups.protected, question.groups.compared))
+    ours = np.flatnonzero(question.groups.protected(data))
     people = data[question.features]
     coordinates = geometry.encode(people)
-    control, test = (
-        SearchSpace(geometry, coordinates[rows], outcomes.rejected[rows], as_published) for rows in (ours, theirs)
-    )
-    goals = control.coordinates if centres is None else centres.at_point()
-    most, limit = question.sizes[-1], question.max_distance
-    controls = _found(ours, control.nearest(control.coordinates, most, np.arange(len(ours))), limit)
-    tests = _found(theirs, test.nearest(goals, most), limit)
+    goals = coordinates[ours] if centres is None else centres.at_point()
+    controls, tests = (_nobody(len(ours), question.sizes[-1]) for _ in range(2))
+    spaces: list[tuple[SearchSpace, Comparison]] = []
+    for one in compare_by(question.groups, data):
+        control, test = (
+            SearchSpace(geometry, coordinates[rows], outcomes.rejected[rows], as_published)
+            for rows in (one.control, one.test)
+        )
+        own = np.searchsorted(one.control, ours[one.complainants])
+        _find(controls, control, one.control, one.complainants, control.coordinates[own], question, own)
+        _find(tests, test, one.test, one.complainants, goals[one.complainants], question)
+        spaces.append((test, one))
     counts = _count(question, controls, tests, outcomes, data.index[ours])
     counterfactual, draws = None, None
     if centres is not None:
@@ -172,19 +178,36 @@ def gather_evidence(
         drawn = centres.of_complainants()
         counterfactual = CounterfactualPeople(point, outcomes.at_point, drawn, centres.numbers, centres.origin)
         if len(centres.numbers) > 1:
-            draws = _count_over_draws(question, counts, test, centres, outcomes, progress)
+            draws = _count_over_draws(question, counts, spaces, centres, outcomes, progress)
     return SituationEvidence(people, outcomes.rejected, ours, controls, tests, counts, counterfactual, draws)
 
 
-def _found(rows: np.ndarray, found: tuple[np.ndarray, np.ndarray], limit: float | None) -> FoundGroups:
-    positions, distances = found
+def _nobody(complainants: int, most: int) -> FoundGroups:
+    """Return groups to be filled in."""
+    shape = (complainants, most)
+    return FoundGroups(np.zeros(shape, np.int32), np.zeros(shape), np.ones(shape, bool))
+
+
+def _find(
+    groups: FoundGroups,
+    space: SearchSpace,
+    rows: np.ndarray,
+    who: np.ndarray,
+    goals: np.ndarray,
+    question: SituationQuestion,
+    own: np.ndarray | None = None,
+) -> None:
+    """Fill in the groups of some complainants, who are found among some rows."""
+    most, limit = question.sizes[-1], question.max_distance
+    positions, distances = space.nearest(goals, most, own)
     if np.isinf(distances).any():
         raise DataError(
-            f"Some complainants have fewer than {distances.shape[1]} people to be compared with: their distance from "
-            "all others is infinite."
+            f"Some complainants have fewer than {most} people to be compared with: their distance from all others is "
+            "infinite."
         )
-    near = np.ones(distances.shape, bool) if limit is None else np.rint(distances * 1e12) <= np.rint(limit * 1e12)
-    return FoundGroups(rows[positions].astype(np.int32), distances, near)
+    groups.rows[who], groups.distances[who] = rows[positions], distances
+    if limit is not None:
+        groups.near[who] = np.rint(distances * 1e12) <= np.rint(limit * 1e12)
 
 
 def _count(
@@ -215,7 +238,7 @@ def _count(
 def _count_over_draws(
     question: SituationQuestion,
     counts: pd.DataFrame,
-    test: SearchSpace,
+    spaces: Sequence[tuple[SearchSpace, Comparison]],
     centres: CounterfactualCentres,
     outcomes: Outcomes,
     progress: bool,
@@ -225,10 +248,16 @@ def _count_over_draws(
     shape = (len(sizes), len(centres.complainants))
     names = ("n_control", "rejected_control", "n_test", "rejected_test")
     n_control, control, n_point, point = (counts[name].to_numpy().reshape(shape) for name in names)
-    tasks = pieces(shape[1], each=len(centres.numbers) * len(centres.geometry.features))
-    found = list(parallel(partial(_search, test, centres, sizes, limit), tasks, "Searching test groups", progress))
-    rejected = np.concatenate([part[0] for part in found], axis=2)
-    n_test = np.array(sizes)[:, None, None] if limit is None else np.concatenate([part[1] for part in found], axis=2)
+    each = len(centres.numbers) * len(centres.geometry.features)
+    tasks = [
+        (test, one.complainants[part]) for test, one in spaces for part in pieces(len(one.complainants), each=each)
+    ]
+    found = list(parallel(partial(_search, centres, sizes, limit), tasks, "Searching test groups", progress))
+    order = np.argsort(np.concatenate([who for _, who in tasks]))
+    rejected = np.concatenate([part[0] for part in found], axis=2)[:, :, order]
+    n_test = np.array(sizes)[:, None, None]
+    if limit is not None:
+        n_test = np.concatenate([part[1] for part in found], axis=2)[:, :, order]
     if question.centres:
         assert outcomes.over_draws is not None
         rejected, n_test = rejected + outcomes.over_draws, n_test + 1
@@ -236,6 +265,7 @@ def _count_over_draws(
 
 
 def _search(
-    test: SearchSpace, centres: CounterfactualCentres, sizes: tuple[int, ...], limit: float | None, people: slice
+    centres: CounterfactualCentres, sizes: tuple[int, ...], limit: float | None, task: tuple[SearchSpace, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
+    test, people = task
     return test.rejections(centres.over_draws(people), sizes, limit)

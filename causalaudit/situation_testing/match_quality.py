@@ -12,6 +12,7 @@ from causalaudit.situation_testing.geometry import Geometry
 
 _ASKED = 200  # people whose distances from one another say what is typical
 REMOTE = 1.0  # a group that is no nearer than anyone is
+UNEQUAL = 3.0  # times as far as the other group: then half as far as anyone is remote already
 
 
 def typical_distance(geometry: Geometry, people: pd.DataFrame) -> float:
@@ -65,14 +66,16 @@ def warn_of_poor_matches(table: pd.DataFrame) -> None:
     """Say how many cases at the smallest k were found between groups that are not like their centres."""
     k = table.index[0][0]
     cases = table.loc[k][lambda rows: rows["beyond_tau"]]
-    remote = cases[["remoteness_control", "remoteness_test"]].max(axis=1)
-    poor = remote[remote > REMOTE]
+    sides = cases[["remoteness_control", "remoteness_test"]]
+    near, far = sides.min(axis=1), sides.max(axis=1)
+    poor = far[(far > REMOTE) | ((far > REMOTE / 2) & (far > UNEQUAL * near))]
     if len(poor):
         worst = poor.idxmax()
         warnings.warn(
             f"{len(poor)} of {len(cases)} cases at k = {k} rest on a poor match: a group is on average farther from its"
-            f" centre than two people are from one another (the farthest, that of {worst}, {poor[worst]:.1f} times as "
-            "far). See `remoteness_control` and `remoteness_test`; a smaller k or max_distance leaves such groups out.",
+            " centre than two people are from one another, or half as far and three times as far as the other group "
+            f"(the farthest, that of {worst}, {poor[worst]:.1f} times the distance of two people). See "
+            "`remoteness_control` and `remoteness_test`; a smaller k or max_distance leaves such groups out.",
             CausalAuditWarning,
             stacklevel=3,
         )

@@ -11,6 +11,7 @@ import pandas as pd
 from causalaudit.decisions import Decision
 from causalaudit.errors import DataError, check_count
 from causalaudit.people import Groups, check_features, check_seed, check_share, check_table, read_protected
+from causalaudit.situation_testing.shift import Shift, ShiftedGroups, read_shift
 from causalaudit.storage import storable
 
 DIRECTIONS = ("negative", "positive")
@@ -45,7 +46,7 @@ class SituationQuestion:
         To how many decimals differences and bounds are rounded before they are compared.
     """
 
-    groups: Groups
+    groups: Groups | ShiftedGroups
     features: list[str]
     sizes: tuple[int, ...]
     alpha: float = 0.05
@@ -118,13 +119,27 @@ def ask_situation(
 ) -> SituationQuestion:
     """Read what the user asks, in the way that all auditors share; the options are those of the question."""
     check_table(data)
-    groups = read_protected(data, protected)
-    taken = {groups.column: "protected column"}
+    column, shift = _shift_of(protected)
+    levels = read_protected(data, protected) if shift is None else None
+    taken = {column if levels is None else levels.column: "protected column"}
     if isinstance(decision, str):
         taken[decision] = "decision"
     names = check_features(data, features, taken)
-    control, test = int(groups.protected(data).sum()) - 1, int(groups.compared(data).sum())
-    return SituationQuestion(groups, names, check_sizes(k, control, test), **options)
+    if levels is not None:
+        control, test = int(levels.protected(data).sum()) - 1, int(levels.compared(data).sum())
+        return SituationQuestion(levels, names, check_sizes(k, control, test), **options)
+    assert shift is not None
+    sizes = check_sizes(k, len(data) - 1, len(data) - 1)
+    return SituationQuestion(read_shift(data, column, shift, sizes[-1]), names, sizes, **options)
+
+
+def _shift_of(protected: Any) -> tuple[Any, Shift | None]:
+    """Return the column and its shift, if `protected` is one."""
+    if isinstance(protected, Mapping) and len(protected) == 1:
+        ((column, level),) = protected.items()
+        if isinstance(level, Shift):
+            return column, level
+    return None, None
 
 
 def check_sizes(k: int | Sequence[int], control: int, test: int) -> tuple[int, ...]:

@@ -44,6 +44,34 @@ def test_a_trustworthy_computation_of_a_program_that_describes_nobody(people):
     assert "<br>Predictive" in diagnostics._repr_html_()
 
 
+def test_an_effect_of_the_protected_attribute_that_the_program_leaves_out_is_seen():
+    """Women earn 14,000 less, which is half a standard deviation: their range is not far off, their mean is."""
+
+    def salaries(n):
+        base = pyro.sample("base", dist.Normal(100_000.0, 50_000.0))
+        spread = pyro.sample("spread", dist.HalfNormal(50_000.0))
+        with pyro.plate("individuals", n):
+            pyro.sample("gender", dist.Bernoulli(0.35))
+            pyro.sample("salary", dist.Normal(base, spread))
+
+    people = ca.datasets.make_loan(2000, seed=0)
+    scm = ca.SCM(salaries, levels={"gender": ["male", "female"]})
+    diagnostics = ca.fit(scm, people, draws=100, seed=0).diagnostics(by="gender")
+    assert diagnostics.fits is False
+    women = people.salary[people.gender == "female"].mean()
+    assert "simulates salary of gender = female with a mean of 92," in diagnostics.predictive
+    assert f"where {women:,.0f} was observed" in diagnostics.predictive
+    right = ca.fit(ca.models.loan.linear(), people, draws=100, seed=0)
+    assert right.diagnostics(by="gender").fits
+
+
+def test_trust_in_a_computation_is_never_shown_alone(people):
+    posterior = ca.fit(ca.SCM(ages, levels=LEVELS), people, draws=50, seed=0)
+    shown = str(posterior.diagnostics()).splitlines()
+    assert shown == [posterior.diagnostics().verdict, "Predictive: not checked; ask for diagnostics(by=...), a column."]
+    assert "not checked" in posterior._repr_html_()
+
+
 def test_shares_of_levels_are_compared():
     def hired(n):
         rate = pyro.sample("rate", dist.Beta(1.0, 1.0))

@@ -120,6 +120,7 @@ def test_permuting_the_rows_changes_nothing(applicants, worlds, result, seed):
     pd.testing.assert_frame_equal(again.table.loc[result.table.index], result.table)
 
 
+@pytest.mark.filterwarnings("ignore:.*rest on a poor match")
 @settings(max_examples=25)
 @given(mixed_people(), st.integers(1, 20))
 def test_swapping_the_labels_of_the_groups_negates_delta(drawn, k):

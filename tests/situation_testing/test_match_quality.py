@@ -58,6 +58,24 @@ def test_a_case_that_rests_on_a_poor_match_warns():
     assert (result.at().remoteness_control.iloc[1:] < 0.3).all()
 
 
+def test_controls_at_a_fifth_of_the_range_are_far():
+    """One complainant's controls are at .15 to .23, his test group is at .03 to .05, as in the data of a bank."""
+    rng = np.random.default_rng(2)
+    people = pd.DataFrame({"race": ["Black"] * 40 + ["White"] * 160, "income": rng.random(200)})
+    people.loc[0, "income"] = 0.5
+    people.loc[1:5, "income"] = 0.5 - np.linspace(0.15, 0.23, 5)
+    people.loc[6:39, "income"] = rng.uniform(0.8, 1.0, 34)
+    near = np.abs(people.income - 0.5) < 0.03
+    people = people[~(near & (people.race == "White"))].reset_index(drop=True)
+    people["approved"] = (people.income > 0.4).astype(int)
+    with pytest.warns(CausalAuditWarning, match=r"1 of \d+ cases at k = 5 rest on a poor match: .* that of 0, 0\.[56]"):
+        result = ca.situation_testing(people, "approved", {"race": "Black"}, features=["income"], k=5)
+    shown = result.explain(0)
+    assert shown["control", "distance"].iloc[1:].between(0.15, 0.24).all()
+    assert shown["test", "distance"].iloc[1:].between(0.03, 0.06).all()
+    assert result.at().loc[0, "remoteness_control"] > 3 * result.at().loc[0, "remoteness_test"]
+
+
 def test_close_matches_do_not_warn():
     result = ca.situation_testing(far_away().drop(index=0), "hired", {"sex": "F"}, features=["x"], k=5)
     assert (result.at()[["remoteness_control", "remoteness_test"]] < 1).all(axis=None)

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import causalaudit as ca
+from causalaudit.situation_testing import average_shares, describe_groups
 from causalaudit.situation_testing.counterfactual_centres import CounterfactualCentres
 
 PUBLISHED_SIZES = [15, 30, 50, 100, 250]
@@ -243,3 +244,54 @@ def test_the_posterior_number_of_cases(reference, data_folder):
     assert result.at()["prob_beyond_tau"].sum() == pytest.approx(summary["expected_cases"])
     # Recorded decisions say nothing about counterfactual ones.
     assert not {"cf_flip", "prob_cf_flip"} & set(result.table.columns)
+
+
+# Tables 2, 3 and 6 to 9: numbers of rejections, and means and standard deviations of salary and balance, as printed.
+GROUPS = {
+    "T2": [[8.82, 94372.12, 1646.29, 26092.93, 558.30], [0.00, 106569.70, 286.34, 30141.28, 273.45]],
+    "T2, ST": [[8.82, 94372.12, 1646.29, 26092.93, 558.30], [2.22, 96181.82, 611.57, 26347.46, 352.78]],
+    "T3": [[13.74, 86332.47, 1524.33, 24734.11, 482.15], [0.78, 96898.43, 391.49, 28677.11, 171.61]],
+    "T3, ST": [[13.74, 86332.47, 1524.33, 24734.11, 482.15], [14.79, 85911.30, 906.11, 24790.05, 152.07]],
+    "T6": [[15.46, 83281.25, 1410.97, 23752.64, 449.85], [5.75, 94323.46, 1564.37, 27762.60, 550.18]],
+    "T7": [[5.23, 92892.05, 1592.33, 26890.63, 509.61], [0.00, 104541.25, 1434.18, 31161.38, 545.73]],
+    "T8": [[3.94, 92808.34, 1919.18, 25923.28, 652.67], [2.62, 104750.00, 1182.73, 30121.55, 290.97]],
+    "T8*": [[13.32, 87577.21, 1525.77, 24938.92, 487.52], [0.51, 98392.16, 323.69, 28888.21, 185.18]],
+    "T9": [[14.72, 78240.29, 1331.29, 22503.79, 422.47], [13.66, 89308.43, 1672.54, 26478.22, 554.67]],
+    "T9*": [[14.21, 87578.81, 1483.66, 24939.78, 474.41], [0.51, 98705.10, 1484.45, 29011.26, 547.02]],
+}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_aggregate_tables_of_the_published_code(loan, name):
+    """To the last digit but one: the paper averages rounded values."""
+    standard, without, centred = (loan("authors", *METHODS[method]) for method in METHODS)
+    found, more, most = (result.at(15) for result in (standard, without, centred))
+    first, _, other = name.partition(",")
+    shown = centred if first[:2] in ("T6", "T7", "T9") else without
+    cases = shown.at(15).beyond_tau
+    chosen = {
+        "T2": cases & found.beyond_tau,
+        "T3": cases & ~found.beyond_tau,
+        "T6": cases & most.cf_flip,
+        "T7": cases & ~most.cf_flip,
+        "T8": cases & ~more.significant,
+        "T8*": cases & more.significant,
+        "T9": cases & ~most.significant,
+        "T9*": cases & most.significant,
+    }[first]
+    groups = describe_groups(standard if other else shown, cases.index[chosen], 15)
+    np.testing.assert_allclose(groups.drop(index="share_rejected").T, GROUPS[name], rtol=0, atol=0.011)
+    size = 16 if shown is centred else 15
+    np.testing.assert_allclose(groups.loc["share_rejected"], groups.loc["rejected"] / size)
+
+
+def test_table_14(law):
+    """Who is in its two rows, and eight of its cells; the other four (NaN here) hang on ties, as Table 11 does."""
+    printed = [[np.nan, 0.33, np.nan, 0.0, 0.66, 0.0], [np.nan, 0.94, 0.93, np.nan, 0.93, 0.01]]
+    tests = {table: law("authors", table, True, False) for table in ("T11", "T10", "T13")}
+    cases = {table: result.at(15).index[result.at(15).beyond_tau] for table, result in tests.items()}
+    multiple = cases["T13"].intersection(cases["T10"]).intersection(cases["T11"])
+    found = average_shares(tests, {"multiple": multiple, "only": cases["T13"].difference(multiple)}, 15)
+    assert found["", "complainants"].tolist() == [8, 122]
+    away = np.abs(found.iloc[:, 1:].to_numpy() - printed)
+    assert np.nanmax(away) < 0.011

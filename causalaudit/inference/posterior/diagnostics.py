@@ -12,6 +12,7 @@ WORTHWHILE = 0.1  # share of importance proposals that count, below which they m
 FOUND_FIRST = 0.5  # share of the mass that the approximation at the mode must find, for others to be relied on
 ENOUGH = 400  # effective draws for stable intervals
 MIXED = 1.01  # largest r-hat of chains that agree (Vehtari et al. 2021)
+UNCHECKED = "Predictive: not checked; ask for diagnostics(by=...), a column."
 EQUAL = 0.9  # effective share of draws whose weights are nearly equal
 
 
@@ -41,7 +42,7 @@ class Diagnostics:
     fits: bool | None = None
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, [self.verdict, self.predictive]))
+        return f"{self.verdict}\n{self.predictive or UNCHECKED}"
 
     def _repr_html_(self) -> str:
         return diagnostics_html(str(self), self.numbers)

@@ -12,7 +12,7 @@ from causalaudit.errors import DataError, nearest
 
 ENDS = (0.05, 0.95)  # between these shares of a group lies what is called its range
 SPREADS = 0.2  # how much of the observed range an end may be off
-SHARES = 0.05  # how much a share of people may be off
+SHARES = 0.05  # how much a share of people may be off, and a mean in units of the observed range
 CERTAIN = 4.0  # standard deviations over draws, beyond which the many variables and groups do not explain a gap
 FEWEST = 10  # people of whom a range is asked
 MOST_GROUPS = 20
@@ -29,8 +29,9 @@ class Misfit:
 def predictive_verdict(simulated: xr.Dataset, data: pd.DataFrame, by: str) -> tuple[bool, str]:
     """Compare each variable of simulated people with the observed one, by group: a posterior predictive check.
 
-    A number misfits where an end of the middle 90 % of a group is off by more than a fifth of the observed range, a
-    level where its share is off by more than .05; and in both by more than four standard deviations over the draws.
+    A number misfits where the mean of a group is off by more than a twentieth of the observed range (of the middle 90 %
+    of the group), or an end of that range by more than a fifth; a level where its share is off by more than .05; and in
+    all of them by more than four standard deviations over the draws.
 
     Parameters
     ----------
@@ -73,25 +74,33 @@ def predictive_verdict(simulated: xr.Dataset, data: pd.DataFrame, by: str) -> tu
 
 def _misfits(drawn: np.ndarray, seen: np.ndarray, levels: Sequence[Any] | None, where: str) -> Iterator[Misfit]:
     values = np.unique(seen)
-    if levels is not None or len(values) <= 2:
-        for value in np.arange(len(levels)) if levels is not None else values:
-            shares = np.where(np.isnan(drawn), np.nan, drawn == value)
-            mean, sd, share = np.nanmean(shares), np.nanmean(shares, axis=1).std(), np.mean(seen == value)
-            if abs(mean - share) > max(SHARES, CERTAIN * sd):
-                words = (
-                    f"simulates a share of {mean:.2f} with {where} = {_label(levels, float(value))} where {share:.2f}"
-                )
-                words += " was observed"
-                yield Misfit(abs(mean - share) / SHARES, words)
+    if levels is None and len(values) > 2:
+        yield from _of_numbers(drawn, seen, where)
         return
+    for value in values if levels is None else np.arange(len(levels)):
+        shares = np.nanmean(np.where(np.isnan(drawn), np.nan, drawn == value), axis=1)
+        share = np.mean(seen == value)
+        gap = abs(shares.mean() - share)
+        if gap > max(SHARES, CERTAIN * shares.std()):
+            what = f"{where} = {_label(levels, float(value))}"
+            words = f"simulates a share of {shares.mean():.2f} with {what} where {share:.2f} was observed"
+            yield Misfit(gap / SHARES, words)
+
+
+def _of_numbers(drawn: np.ndarray, seen: np.ndarray, where: str) -> Iterator[Misfit]:
     low, high = np.quantile(seen, ENDS)
+    spread = max(high - low, np.ptp(seen) / 10)
     ends = np.nanquantile(drawn, ENDS, axis=1)
     gaps = np.abs(ends.mean(axis=1) - (low, high))
-    allowed = np.maximum(SPREADS * max(high - low, np.ptp(seen) / 10), CERTAIN * ends.std(axis=1))
-    if (gaps > allowed).any():
-        (start, end), spread = ends.mean(axis=1), SPREADS * max(high - low, np.ptp(seen) / 10)
-        words = f"simulates {where} from {start:.4g} to {end:.4g} where {low:.4g} to {high:.4g} were observed"
-        yield Misfit(float(gaps.max() / spread), words)
+    if (gaps > np.maximum(SPREADS * spread, CERTAIN * ends.std(axis=1))).any():
+        start, end, low_seen, high_seen = map(_shown, (*ends.mean(axis=1), low, high))
+        words = f"simulates {where} from {start} to {end} where {low_seen} to {high_seen} were observed"
+        yield Misfit(float(gaps.max() / (SPREADS * spread)), words)
+    means = np.nanmean(drawn, axis=1)
+    gap = abs(means.mean() - seen.mean())
+    if gap > max(SHARES * spread, CERTAIN * means.std()):
+        words = f"simulates {where} with a mean of {_shown(means.mean())} where {_shown(seen.mean())} was observed"
+        yield Misfit(gap / (SHARES * spread), words)
 
 
 def _observed(array: xr.DataArray, column: "pd.Series[Any]") -> np.ndarray:
@@ -101,6 +110,10 @@ def _observed(array: xr.DataArray, column: "pd.Series[Any]") -> np.ndarray:
         return column.to_numpy(dtype=float, na_value=np.nan)
     codes = pd.Index(levels).get_indexer(pd.Index(column)).astype(float)
     return np.where(codes < 0, np.nan, codes)
+
+
+def _shown(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 10_000 else f"{number:.4g}"
 
 
 def _label(levels: Sequence[Any] | None, value: float) -> str:
