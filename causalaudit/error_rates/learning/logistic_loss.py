@@ -72,7 +72,8 @@ class LogisticLoss:
     def minimise_within(self, start: np.ndarray, constraints: Sequence[dict[str, Any]]) -> np.ndarray:
         """Return the coefficients that a sequential quadratic program finds from a start."""
         options = {"maxiter": _STEPS, "ftol": 1e-10}
-        found = minimize(
-            self.value_and_slope, start, jac=True, method="SLSQP", constraints=constraints, options=options
-        ).x
+        with np.errstate(all="ignore"):  # a step may go too far; the solver turns back, or the start is kept
+            found = minimize(
+                self.value_and_slope, start, jac=True, method="SLSQP", constraints=constraints, options=options
+            ).x
         return found if np.isfinite(found).all() else start
