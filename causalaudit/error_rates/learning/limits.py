@@ -1,6 +1,6 @@
 """Bounds on terms of a rule, checked; and how sure it must be that they hold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,8 +92,3 @@ def widened(limits: Limits, by: float) -> dict[Any, float]:
 def names_of(bounds: Mapping[str, float], terms: LinearTerms | None) -> dict[Any, float]:
     """Return the bounds by the names of the terms: one for each outcome in question."""
     return {} if terms is None else {name: bounds[term] for name, (_, term) in terms.names(list(bounds)).items()}
-
-
-def outside(bounds: Mapping[Any, float], values: Mapping[float]) -> Sequence[Any]:
-    """Return the names of terms that exceed their bounds."""
-    return [name for name, bound in bounds.items() if abs(values[name]) > bound + CLOSE]

@@ -49,6 +49,22 @@ def test_a_fair_classifier_and_an_estimate_agree(kind):
     assert min(abs(terms["indirect"]), abs(terms["spurious"])) > 0.02
 
 
+@pytest.mark.parametrize(
+    ("features", "options"), [(["X", "W"], {}), (["X", "W"], {"margin": "confidence"}), (["X", "W", "C"], {})]
+)
+def test_bounds_are_on_the_doubly_robust_terms(features, options):
+    """Not on those of weighted people, by which the rule is found: the terms are the estimate's, and within bounds."""
+    people = draw_people("continuous", 1500)
+    fair = ca.FairClassifier(GRAPH, "X", "Y", eps_indirect=0.05, features=features, **options)
+    fair.fit(people[["X", "W", "C"]], people["Y"])
+    found = ca.estimate_error_rates(people, GRAPH, fair.decision_proba, protected="X", outcome="Y", features=features)
+    terms = found.summary()["mean"]
+    assert fair.terms_[TERMS].tolist() == pytest.approx(terms[TERMS].tolist(), abs=1e-9)
+    assert abs(terms["indirect"]) <= 0.05 + 1e-8
+    if options.get("margin"):
+        assert fair.certificate_["limit"].max() <= 0.05 + 1e-8
+
+
 def test_numbers_are_cells_of_their_own_as_words_would_be():
     terms = [both(draw_people(kind))[0].terms_[TERMS].tolist() for kind in ("few values", "levels")]
     assert terms[0] == pytest.approx(terms[1], abs=1e-12)
