@@ -12,6 +12,7 @@ xi = x it is their own mean. With xi ≠ x its efficient influence function is
 whose mean is estimated with cross-fitted m and P(x | C). Errors of the two enter only as their product.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -149,6 +150,7 @@ def doubly_robust(
     model: Any = None,
     hints: np.ndarray | None = None,
     weights: np.ndarray | None = None,
+    needed: Collection[tuple[int, int]] | None = None,
     seed: int = 0,
 ) -> DoublyRobust:
     """Fit the models of what is expected of people given covariates, and return doubly robust estimates.
@@ -172,6 +174,8 @@ def doubly_robust(
         expected.
     weights
         Of the people, for the nuisance models.
+    needed
+        Values and groups of which an expectation is needed, default all; the others are NaN.
     seed
         Of the folds.
 
@@ -188,9 +192,11 @@ def doubly_robust(
     """
     values, group = np.asarray(values, dtype=float), np.asarray(group)
     fitted = fit_chance(covariates, group, weights=weights, seed=seed) if propensity is None else propensity
-    expected, names = np.empty((len(values), 2, values.shape[1])), set()
+    expected, names = np.full((len(values), 2, values.shape[1]), np.nan), set()
     for place, xi in np.ndindex(len(values), 2):
-        if place and _repeated(values, place) and (hints is None or _repeated(hints[:, xi], place)):
+        if needed is not None and (place, xi) not in needed:
+            continue
+        if place and needed is None and _repeated(values, place) and (hints is None or _repeated(hints[:, xi], place)):
             expected[place, xi] = expected[place - 1, xi]  # a classifier that does not read the group
             continue
         extra = [] if hints is None or np.ptp(hints[place, xi]) == 0 else [hints[place, xi]]

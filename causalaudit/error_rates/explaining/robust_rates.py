@@ -26,6 +26,8 @@ class RobustRates:
     fitted: Crossfitted
     expectation: Any
     seed: int
+    weights: np.ndarray | None = None  # of the people, for the models
+    needed: tuple[tuple[int, int], ...] | None = None  # xd and xi of the rates in question, if not of all
 
     @classmethod
     def of(cls, sample: Sample, propensity: Any, expectation: Any, seed: int) -> "RobustRates":
@@ -50,7 +52,8 @@ class RobustRates:
         sample = self.sample
         return doubly_robust(
             sample.theta, sample.x, sample.covariates, propensity=self.fitted, model=self.expectation,
-            hints=_answers_with_mediators_of_others(sample, self.seed), seed=self.seed,
+            hints=_answers_with_mediators_of_others(sample, self.seed), weights=self.weights,
+            needed=self.needed, seed=self.seed,
         )  # fmt: skip
 
     def crossed(self, weights: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Algorithm 3: a classifier whose direct, indirect and spurious error rates are bounded."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -10,33 +10,52 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from causalaudit.adjustment import Covariates, check_declared
-from causalaudit.error_rates.explaining.terms import TERMS
-from causalaudit.error_rates.groups import declared_levels, read_groups
-from causalaudit.error_rates.learning.feature_selection import select_explainable_features
+from causalaudit.adjustment import check_declared
+from causalaudit.error_rates.learning.certificate import solve_with_confidence
+from causalaudit.error_rates.learning.diagram_terms import DiagramTerms
+from causalaudit.error_rates.learning.encoding import known_levels, unless_unseen
 from causalaudit.error_rates.learning.labelled_people import LabelledPeople
-from causalaudit.error_rates.learning.labels import LabelError, read_labels, read_weights, two_classes
-from causalaudit.error_rates.learning.linear_terms import LinearTerms, check_bounds
+from causalaudit.error_rates.learning.labels import (
+    check_people,
+    read_labels,
+    read_weights,
+    same_classes,
+    two_classes,
+)
+from causalaudit.error_rates.learning.limits import Limits, check_bounds
+from causalaudit.error_rates.learning.linear_terms import BOUNDED
 from causalaudit.error_rates.learning.logistic_rule import LogisticRule
-from causalaudit.error_rates.learning.posterior_terms import posterior_terms
-from causalaudit.error_rates.learning.problem import Problem
+from causalaudit.error_rates.learning.problem import DecisionRule, Estimated, Problem
 from causalaudit.error_rates.learning.random_decisions import uniforms_by_label
+from causalaudit.error_rates.learning.settings import (
+    check_settings,
+    compared,
+    features_of,
+    outcomes_of,
+    table_or_not,
+    terms_of,
+)
 from causalaudit.errors import DataError
-from causalaudit.people import Protected, check_draws, check_features, check_seed, pick_column
+from causalaudit.people import Protected, pick_column
 
 if TYPE_CHECKING:
     from causalaudit.inference import Posterior
-
-METHODS = ("auto", "table", "logistic")
-POPULATIONS = ("data", "exact")
 
 
 class FairClassifier(ClassifierMixin, BaseEstimator):
     """Learn the most accurate classifier within bounds on its error-rate terms (Zhang and Bareinboim, Algorithm 3).
 
     Each bound is on the absolute value of an additive term of Theorem 2, ER = direct + indirect + spurious, where ER
-    is the difference between the two levels of P(Ŷ = 1 | x, y). They are bounds for the decisions of the classifier,
-    in the people it was fitted on; on new people the terms vary around that.
+    is the difference between the two levels of P(Ŷ = 1 | x, y). They are bounds for the decisions of the classifier.
+
+    What is promised depends on `margin`. None: the terms are within the bounds in the people of `fit`, and nowhere
+    else; in new people a bound that is active is exceeded about every other time, and more often the fewer people
+    there were. "confidence": they are within the bounds in the population that these people are a sample of, with
+    the probability `confidence`, all bounds together, if the diagram is right. Of a table that decides at random
+    (`randomised`), both are about the expectation over its draws.
+
+    What is best depends on `method`: over a table the classifier is the most accurate one. A logistic regression has
+    the smallest penalised logistic loss that was found, of which accuracy is not a function.
 
     Parameters
     ----------
@@ -49,9 +68,19 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         The name of the outcome in the diagram; the labels are the `y` of `fit`.
     eps_direct, eps_indirect, eps_spurious, eps_total
         Bounds of at least 0; None for no bound. `eps_total` alone is the plain constraint abs(ER) ≤ ε.
+    eps_ett, eps_nde, eps_nie
+        Bounds on other measures, for comparison (appendix B): the effect of treatment on the treated given y (equation
+        20), from the reference to the protected level, which is direct plus indirect; and the natural direct and
+        indirect effects (33, 34) on everybody with one of the two levels, whatever their outcome.
+    margin, confidence
+        None, or "confidence" with the probability that all bounds hold in the population: so many standard errors of
+        each term, from the influence function, are spared on either side (Bonferroni). A randomised table is the mean
+        of five that were learnt without a fifth of the people each, so that it is these who say what its terms are; a
+        rule that is not random spares errors in the people that it was learnt from, and has seen them. Few people and
+        narrow bounds leave a rule that decides nearly alike for everybody: see `certificate_`.
     y
         The value of the outcome among whose people error rates are compared: by default the first class, so that with
-        0/1 labels it is false positive rates.
+        0/1 labels it is false positive rates. A list of both: equalized odds, each bound for both.
     baseline, contrast
         The reference and the protected level, of a bare column.
     features
@@ -67,11 +96,19 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         How many draws of the posterior; None: all that there are. What is bounded is the mean of a term over them.
     method
         "table": a probability of deciding 1 for each combination of feature values, by linear programming.
-        "logistic": logistic regression. "auto": a table if all features are discrete.
+        "logistic": logistic regression. "auto": a table if all features are discrete, and ten people have each
+        combination on average where there are more than 32; else logistic regression, with a warning in this case.
+    randomised
+        Whether a table may decide at random. If not, it is the best table of zeros and ones, by integer programming:
+        its terms are then those of the decisions themselves, at some cost in accuracy.
+    basis
+        Basis functions of the logistic regression: "splines", or a transformer of scikit-learn such as
+        ``PolynomialFeatures(2)``, which is given numbers and indicators of levels.
     discrete
         Columns that are discrete. Others are if they have levels (text, categories, booleans), or at most ten different
-        numbers. It decides on the rule ("auto"), and on how propensities depend on covariates: a table of shares if all
-        of them are discrete, else logistic regression, as in `estimate_error_rates`.
+        numbers. It decides on the rule ("auto"), and on how rates are adjusted for covariates, as in
+        `estimate_error_rates`: by tables if all of them are discrete and twenty people have each combination; else
+        doubly robust, with cross-fitted flexible models of propensity and expectation.
     min_accuracy
         An accuracy (in the people of `fit`) that the classifier must reach. It is an error if it cannot within the
         bounds, and the error gives the smallest feasible ones. Without it there is always a classifier: one that
@@ -80,7 +117,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         Inverse strength of the ridge penalty of logistic regression, as in scikit-learn: on standardised features,
         against the loss summed over people and their weights.
     seed
-        For drawing decisions, counterfactuals, and the folds of feature selection.
+        For drawing decisions, counterfactuals, and the folds of models, margins and feature selection.
 
     Attributes
     ----------
@@ -92,9 +129,18 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         The covariates by which indirect and spurious terms were identified, if they were.
     covariates_ : dict or None
         Of each of them why it is "discrete (…)", or that it is "continuous".
+    natural_set_ : frozenset or None
+        The covariates by which natural effects were identified, if they are bounded: no outcome is given there.
     terms_ : pandas.Series
-        The terms in the people of `fit`: total, direct, indirect and spurious; NaN if they are not identified, or if
-        nothing is bounded (see `error_rate_terms`).
+        The terms in the people of `fit`: total, direct, indirect and spurious, and what else is bounded; NaN if they
+        are not identified, or if nothing is bounded (see `error_rate_terms`). They are what `estimate_error_rates` says
+        of the same people and rule. With both outcomes, by outcome and term.
+    certificate_ : pandas.DataFrame or None
+        With a margin, of each bounded term: `estimate` and `sd`, `limit` (what it stays below with the confidence asked
+        for), and `bound`.
+    accuracy_, objective_ : float
+        In the people of `fit`: the probability that a decision is right; and what was minimised, the share of wrong
+        decisions (a table) or the penalised loss.
     rule_ : TableRule or LogisticRule
         The table and its probabilities, or the coefficients.
     n_features_in_, feature_names_in_
@@ -104,10 +150,13 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     -----
     The best rule over a table under bounds is random in as many combinations as there are active bounds. `predict`
     draws these decisions by the label of a person's index: the same person gets the same decision again, and another
-    seed draws anew. `decision_proba` gives their probability, which is what an audit of the rule needs:
-    ``estimate_error_rates(data, graph, fair.decision_proba, ...)`` gives the same terms, with intervals.
+    seed draws anew. Bounds hold in expectation over the draws; drawn decisions miss them by chance, by how much is
+    given by ``error_rate_terms(..., realised=True)``, and `randomised=False` avoids it. `decision_proba` gives their
+    probability, which is what an audit of the rule needs: ``estimate_error_rates(data, graph, fair.decision_proba,
+    ...)`` gives the same terms, with intervals.
 
-    Arrays are read as columns x0, x1, and so on.
+    A person with a level (of a column that is not of numbers) that nobody had in `fit` is decided upon as most people
+    are, by either rule, with a warning. Arrays are read as columns x0, x1, and so on.
 
     Examples
     --------
@@ -134,6 +183,11 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         eps_indirect: float | None = None,
         eps_spurious: float | None = None,
         eps_total: float | None = None,
+        eps_ett: float | None = None,
+        eps_nde: float | None = None,
+        eps_nie: float | None = None,
+        margin: str | None = None,
+        confidence: float = 0.9,
         y: Any = None,
         baseline: Any = None,
         contrast: Any = None,
@@ -142,6 +196,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         population: str = "data",
         draws: int | None = None,
         method: str = "auto",
+        randomised: bool = True,
+        basis: Any = None,
         discrete: Sequence[str] | None = None,
         min_accuracy: float | None = None,
         C: float = 1.0,
@@ -154,6 +210,11 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         self.eps_indirect = eps_indirect
         self.eps_spurious = eps_spurious
         self.eps_total = eps_total
+        self.eps_ett = eps_ett
+        self.eps_nde = eps_nde
+        self.eps_nie = eps_nie
+        self.margin = margin
+        self.confidence = confidence
         self.y = y
         self.baseline = baseline
         self.contrast = contrast
@@ -162,6 +223,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         self.population = population
         self.draws = draws
         self.method = method
+        self.randomised = randomised
+        self.basis = basis
         self.discrete = discrete
         self.min_accuracy = min_accuracy
         self.C = C
@@ -185,18 +248,24 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             predicted with the probabilities of `decision_proba`.
         sample_weight
             Weights of the people. With one row for each state of a finite population and their probabilities as
-            weights, the classifier is the exact one of that population.
+            weights (they add up to one), the classifier is the exact one of that population.
         """
         bounds = self._bounds()
         problem = self._problem(X, y, sample_weight, tuple(bounds), reset=True)
-        covariates = problem.covariates
-        self.features_ = problem.people.features
-        self.explaining_set_ = None if covariates is None else frozenset(covariates.kinds)
-        self.covariates_ = None if covariates is None else covariates.kinds
-        self.rule_ = problem.solve(bounds)
-        self.terms_ = problem.values(self.rule_)
+        limits = problem.limits(bounds)
+        self.rule_, found, self.certificate_ = self._solve(problem, limits)
+        self.levels_ = known_levels(problem.rows[problem.people.counted])
+        self.terms_ = found.values
         self.accuracy_ = problem.accuracy(self.rule_)
+        self.objective_ = problem.objective(self.rule_)
         return self
+
+    def _solve(
+        self, problem: Problem, limits: Limits, start: DecisionRule | None = None
+    ) -> tuple[DecisionRule, Estimated, pd.DataFrame | None]:
+        if self.margin is not None:
+            return solve_with_confidence(problem, limits, self.seed, start)
+        return *problem.solve(limits, start), None
 
     def predict(self, X: Any) -> np.ndarray:
         """Return decisions; where the rule is random, drawn by the labels of the index."""
@@ -205,9 +274,13 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class: that the rule decides so (table), or the fitted one (logistic)."""
-        check_is_fitted(self)
-        scores = self.rule_.score(self._rows(self._read(X)))
-        second = expit(scores) if isinstance(self.rule_, LogisticRule) else scores
+        rows = self._rows(self._read(X))
+
+        def score(known: pd.DataFrame) -> np.ndarray:
+            scores = self.rule_.score(known)
+            return np.asarray(expit(scores)) if isinstance(self.rule_, LogisticRule) else scores
+
+        second = unless_unseen(rows, self.levels_, score, self.rule_.otherwise)
         return np.column_stack([1 - second, second])
 
     def decision_proba(self, X: Any) -> np.ndarray:
@@ -218,16 +291,29 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._decided(X if isinstance(X, pd.DataFrame) else self._read(X))
 
-    def error_rate_terms(self, X: Any, y: Any, sample_weight: Any = None) -> pd.Series:
+    def error_rate_terms(self, X: Any, y: Any, sample_weight: Any = None, *, realised: bool = False) -> pd.Series:
         """Return total, direct, indirect and spurious error rate of the fitted rule, among any labelled people.
 
         Indirect and spurious are NaN if neither the diagram nor a posterior identifies them.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        realised
+            Of the decisions that `predict` draws for these people, instead of their expectation: the same person draws
+            the same number in every world.
         """
         check_is_fitted(self)
-        return self._problem(X, y, sample_weight, ("total",), reset=False).values(self.rule_)
+        bounds = tuple(self._bounds())
+        problem = self._problem(X, y, sample_weight, ("total", *bounds), reset=False)
+        drawn = uniforms_by_label(self._frame(X, reset=False).index, self.seed) if realised else None
+        return problem.estimate(self.rule_, problem.limits(self._bounds()).names, drawn=drawn).values
 
     def frontier(self, X: Any, y: Any, eps: Sequence[float], sample_weight: Any = None) -> pd.DataFrame:
         """Return what accuracy costs: the best classifier for each of several bounds.
+
+        Wider bounds start from the classifier of narrower ones, and are never worse in what is minimised.
 
         Parameters
         ----------
@@ -239,103 +325,56 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         pandas.DataFrame
-            A row for each bound: `eps, accuracy, total, direct, indirect, spurious`.
+            A row for each bound: `eps, accuracy, total, direct, indirect, spurious`, and `objective`, what is
+            minimised: the share of wrong decisions (a table), or the penalised logistic loss.
         """
         terms = tuple(self._bounds())
         if not terms:
-            raise DataError(
-                "Nothing is bounded: give at least one of eps_direct, eps_indirect, eps_spurious, eps_total."
-            )
+            raise DataError(f"Nothing is bounded: give at least one of {', '.join(f'eps_{term}' for term in BOUNDED)}.")
         problem = clone(self)._problem(X, y, sample_weight, terms, reset=True)
-        rows = []
-        for bound in eps:
-            rule = problem.solve(check_bounds(dict.fromkeys(terms, bound)))
-            rows.append({"eps": float(bound), "accuracy": problem.accuracy(rule), **problem.values(rule)})
-        return pd.DataFrame(rows)
-
-    # What is bounded, and in whom
+        rows, found, best = {}, {}, None
+        for bound in sorted(set(eps)):
+            limits = problem.limits(check_bounds(dict.fromkeys(terms, bound)))
+            rule, values, _ = self._solve(problem, limits, best)
+            if best is None or problem.objective(rule) <= problem.objective(best):
+                best, found = rule, {"accuracy": problem.accuracy(rule), **values.values}
+            rows[bound] = {"eps": float(bound), **found, "objective": problem.objective(best)}
+        return pd.DataFrame([rows[bound] for bound in eps])
 
     def _bounds(self) -> dict[str, float]:
-        return check_bounds({term: getattr(self, f"eps_{term}") for term in TERMS})
+        return check_bounds({term: getattr(self, f"eps_{term}") for term in BOUNDED})
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, bounded: tuple[str, ...], reset: bool) -> Problem:
         """Return the learning problem; with `reset`, keep what it says about the classifier."""
-        self._check_settings()
+        check_settings(self)
         table = self._frame(X, reset).reset_index(drop=True)
         declared = check_declared(table, self.discrete)
         labels = read_labels(y, len(table))
-        positive = labels == self._classes(labels, reset)[1]
+        self.classes_: np.ndarray = two_classes(labels) if reset else same_classes(labels, self.classes_)
+        positive = labels == self.classes_[1]
         weights = read_weights(sample_weight, len(table))
         counted = weights.sum()
-        features = self._features(table, labels) if reset else self.features_
-        column, levels = self._compared(table) if bounded else ("", (None, None))
-        given = self.classes_.tolist()[0] if self.y is None else self.y
-        people = LabelledPeople(table, labels, weights / counted, features, column, levels, self.outcome, given)
-        terms, covariates = self._terms(people, bounded, declared) if bounded else (None, None)
+        features = features_of(self, table, labels) if reset else self.features_
+        column, levels = compared(self, table) if bounded else ("", (None, None))
+        given = outcomes_of(self.y, self.classes_, bool(bounded))
+        states = sample_weight is not None and bool(np.isclose(counted, 1))
+        people = LabelledPeople(
+            table, labels, weights / counted, features, column, levels, self.outcome, given, states=states
+        )
+        found = terms_of(self, people, bounded, declared) if bounded else DiagramTerms(None, [], None, None)
+        if reset:
+            self.features_: list[str] = features
+            self.covariates_, self.natural_set_ = found.covariates, found.natural
+            self.explaining_set_ = None if found.covariates is None else frozenset(found.covariates)
         return Problem(
-            people,
-            positive,
-            terms,
-            covariates,
-            as_table=self.method == "table" or (self.method == "auto" and people.discrete(declared)),
+            people, positive, found.terms, found.robust,
+            as_table=table_or_not(self.method, people, declared) if reset else not isinstance(self.rule_, LogisticRule),
             penalty=1 / (self.C * counted),
             min_accuracy=self.min_accuracy,
-        )
-
-    def _terms(
-        self, people: LabelledPeople, bounded: tuple[str, ...], declared: Collection[str]
-    ) -> tuple[LinearTerms, Covariates | None]:
-        """Return the terms, and the covariates that identify them if it is a diagram that does."""
-        if people.y not in list(self.classes_):
-            raise DataError(f"y is {people.y!r}, but the labels are {', '.join(map(repr, self.classes_.tolist()))}.")
-        if self.posterior is not None:
-            return posterior_terms(people, self.posterior, self.population, self.draws, self.seed), None
-        if self.graph is None:
-            raise DataError("graph is None, and there is no posterior: give one of them.")
-        names = people.explaining_set(self.graph)
-        needed = {"indirect", "spurious"} & set(bounded)
-        if names is None:
-            if needed:
-                raise people.unexplainable(self.graph)
-            return people.observed_terms(None), None
-        covariates = people.covariates(names, declared)
-        move = people.moved_by_covariates if needed else people.moved_if_overlapping
-        return people.observed_terms(move(covariates)), covariates
-
-    def _compared(self, table: pd.DataFrame) -> tuple[str, tuple[Any, Any]]:
-        graph = self.graph if self.posterior is None else self.posterior.scm.graph
-        column = self.protected if isinstance(self.protected, str) else next(iter(self.protected), None)
-        levels = declared_levels(graph).get(str(column))
-        groups = read_groups(table, self.protected, self.outcome, self.baseline, self.contrast, levels)
-        return groups.column, (groups.reference, groups.level)
-
-    def _features(self, table: pd.DataFrame, labels: np.ndarray) -> list[str]:
-        """Return what the classifier reads: all columns, those given, or those of Algorithm 2."""
-        if self.features is None:
-            return check_features(table, list(table.columns))
-        if not isinstance(self.features, str) or self.features != "explainable":
-            return check_features(table, self.features)
-        if self.graph is None:
-            raise DataError('features="explainable" needs a graph.')
-        data = table.copy()
-        data[self.outcome] = labels
-        candidates = [name for name in table.columns if name in self.graph]
-        return select_explainable_features(
-            data, self.graph, self.protected, outcome=self.outcome, candidates=candidates, seed=self.seed
-        )
-
-    def _check_settings(self) -> None:
-        for name, value, allowed in (("method", self.method, METHODS), ("population", self.population, POPULATIONS)):
-            if value not in allowed:
-                raise DataError(f"{name} is {value!r}, but must be one of {', '.join(map(repr, allowed))}.")
-        if self.min_accuracy is not None and not 0 <= self.min_accuracy <= 1:
-            raise DataError(f"min_accuracy is {self.min_accuracy!r}, but must be a number from 0 to 1.")
-        check_draws(self.draws)
-        check_seed(self.seed)
-        if not self.C > 0:
-            raise DataError(f"C is {self.C!r}, but must be a number above 0.")
-
-    # Tables and labels
+            basis=self.basis,
+            randomised=self.randomised,
+            confidence=None if self.margin is None else self.confidence,
+        )  # fmt: skip
 
     def _read(self, X: Any) -> pd.DataFrame:
         check_is_fitted(self)
@@ -347,18 +386,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             array = validate_data(self, X, reset=reset, ensure_min_samples=1)
             return pd.DataFrame(array, columns=[f"x{place}" for place in range(array.shape[1])])
         validate_data(self, X, reset=reset, skip_check_array=True)
-        if len(X) == 0:
-            raise LabelError("X has no rows: at least one person is needed.")
-        if self.outcome in X.columns:
-            raise LabelError(f"X holds the outcome {self.outcome!r}, which a classifier cannot read: drop this column.")
-        return X
-
-    def _classes(self, labels: np.ndarray, reset: bool) -> np.ndarray:
-        if reset:
-            self.classes_ = two_classes(labels)
-        elif not np.isin(labels, self.classes_).all():
-            raise LabelError(f"y has labels other than those of fit, {self.classes_.tolist()}.")
-        return self.classes_
+        return check_people(X, self.outcome)
 
     def _rows(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the features that the rule reads, none of which may be missing."""
@@ -367,4 +395,5 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         return table[self.features_]
 
     def _decided(self, table: pd.DataFrame) -> np.ndarray:
-        return self.rule_.decide(self._rows(table))
+        most = float(self.rule_.otherwise > 0.5)
+        return unless_unseen(self._rows(table), self.levels_, self.rule_.decide, most)

@@ -1,4 +1,4 @@
-"""What a fair classifier learns from: weighted people in each world, by a diagram and data or by a posterior."""
+"""What a fair classifier learns from: people with their outcome, and whose error rates are compared."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,11 +8,10 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from causalaudit.adjustment import Covariates, NoOverlapError, check_overlap, fit_propensity
 from causalaudit.counterfactuals import counterfactuals
 from causalaudit.error_rates.explaining.criterion import find_explaining_set, open_path
 from causalaudit.error_rates.learning.feature_selection import observed_graph
-from causalaudit.error_rates.learning.linear_terms import LinearTerms, WeightedPeople
+from causalaudit.error_rates.learning.linear_terms import World, WorldKey
 from causalaudit.errors import DataError
 from causalaudit.people import why_discrete
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 FEWEST = 5  # people with a level and the outcome, below which no rate is bounded
 _MOST_ROWS = 2**22  # people times draws whose counterfactual features are held at once
+_FEW_CELLS, _PEOPLE_A_CELL = 32, 10  # a table of more combinations needs so many people in each, on average
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,10 @@ class LabelledPeople:
         Of the people; they add up to one.
     features : list of str
         What the classifier reads.
+    ys : tuple
+        The values of the outcome in question.
+    states : bool
+        Whether the rows are the states of a population with their probabilities, rather than a sample.
     """
 
     table: pd.DataFrame
@@ -46,7 +50,8 @@ class LabelledPeople:
     protected: str
     levels: tuple[Any, Any]
     outcome: str
-    y: Any
+    ys: tuple[Any, ...]
+    states: bool = False
 
     @property
     def counted(self) -> np.ndarray:
@@ -65,34 +70,53 @@ class LabelledPeople:
         table = self.table[self.counted]
         return all(why_discrete(table[name], declared) for name in self.features)
 
-    def members(self, level: Any) -> np.ndarray:
-        """Return who has a level and the outcome in question."""
-        chosen = (self.table[self.protected] == level).to_numpy() & (self.labels == self.y) & self.counted
+    def crowded(self) -> str | None:
+        """Say why a table of the features is not filled by these people; None if it is, or if they are all states."""
+        rows = self.table.loc[self.counted, self.features]
+        cells = len(rows.drop_duplicates())
+        if cells <= _FEW_CELLS or len(rows) >= _PEOPLE_A_CELL * cells or self.states:
+            return None
+        most = max(self.features, key=lambda name: rows[name].nunique())
+        return (
+            f"The features have {cells:,} combinations of values for {len(rows):,} people, fewer than "
+            f"{_PEOPLE_A_CELL} in each ({most!r} alone has {rows[most].nunique()} levels)"
+        )
+
+    def members(self, level: Any, y: Any = None) -> np.ndarray:
+        """Return who has a level and an outcome (None: any)."""
+        chosen = (self.table[self.protected] == level).to_numpy() & self.counted
+        chosen &= True if y is None else self.labels == y
         if chosen.sum() < FEWEST:
             raise DataError(
                 f"Only {int(chosen.sum())} people have {self.protected!r} = {level!r} and {self.outcome!r} = "
-                f"{self.y!r}, too few to bound their error rate: at least {FEWEST} are needed."
+                f"{y!r}, too few to bound their error rate: at least {FEWEST} are needed."
             )
         return chosen
 
-    def observed_terms(self, moved: WeightedPeople | None) -> LinearTerms:
-        """Return the terms with the people of both levels as they are observed."""
-        own = {}
-        for level in self.levels:
-            chosen = self.members(level)
-            own[level] = WeightedPeople.of(self.table.loc[chosen, self.features], self.weights[chosen])
-        return LinearTerms.of(own, moved, self.protected, self.levels)
+    def world(self, chosen: np.ndarray, read: int) -> World:
+        """Return people as they are, as the classifier reads them with one of the two levels."""
+        rows, place = self.table.loc[chosen, self.features], np.flatnonzero(chosen)
+        return World.of(rows, self.weights[chosen], place).read_as(self.protected, self.levels[read])
+
+    def observed_worlds(self, y: Any) -> dict[WorldKey, World]:
+        """Return the people of both levels as they are observed, those of the first read as either."""
+        first, second = (self.members(level, y) for level in self.levels)
+        places = {(0, 0, 0): (first, 0), (1, 0, 0): (first, 1), (1, 1, 1): (second, 1)}
+        return {(y, *place): self.world(*mean) for place, mean in places.items()}
+
+    # What a diagram says
 
     def explaining_set(self, graph: "nx.DiGraph[Any]") -> frozenset[str] | None:
         """Return covariates among the columns that satisfy the explanation criterion."""
-        return find_explaining_set(self._observed(graph), self.features, self.protected, outcome=self.outcome)
+        return find_explaining_set(self.observed(graph), self.features, self.protected, outcome=self.outcome)
 
-    def _observed(self, graph: "nx.DiGraph[Any]") -> "nx.DiGraph[Any]":
+    def observed(self, graph: "nx.DiGraph[Any]") -> "nx.DiGraph[Any]":
+        """Return the diagram, variables without a column being unobserved."""
         return observed_graph(graph, self.with_outcome)
 
     def unexplainable(self, graph: "nx.DiGraph[Any]") -> DataError:
         """Return the error that names the open path."""
-        path = open_path(self._observed(graph), self.features, self.protected, outcome=self.outcome)
+        path = open_path(self.observed(graph), self.features, self.protected, outcome=self.outcome)
         return DataError(
             f"Indirect and spurious error rates of a classifier that reads {', '.join(self.features)} are not "
             f"explainable from data and this diagram, because a spurious path stays open: {path}. Choose features by "
@@ -100,45 +124,21 @@ class LabelledPeople:
             "posterior of an SCM."
         )
 
-    def moved_by_covariates(self, covariates: Covariates) -> WeightedPeople:
-        """Return the contrast group weighted to the covariates of the baseline group (Lemmas 6 and 7).
+    # What a posterior says
 
-        The weights are the odds P(x0 | c, y) / P(x1 | c, y), by the propensities that `estimate_error_rates` uses. They
-        are scaled to add up to one.
-        """
-        first, second = (self.members(level) for level in self.levels)
-        either = first | second
-        own, weights = covariates.only(either[self.counted]), self.weights[either]
-        chance = fit_propensity(own, second[either]).chances(weights[None])[0]
-        group = f"{self.protected!r} = {self.levels[1]!r}, among those with {self.outcome!r} = {self.y!r},"
-        check_overlap(chance, first[either], own, group, "Leave these people out, or coarsen the covariates.")
-        chosen = second[either]
-        odds = (1 - chance[chosen]) / chance[chosen]
-        return WeightedPeople.of(self.table.loc[second, self.features], weights[chosen] * odds)
-
-    def moved_if_overlapping(self, covariates: Covariates) -> WeightedPeople | None:
-        """Return the same, or None where there is no overlap."""
-        try:
-            return self.moved_by_covariates(covariates)
-        except NoOverlapError:
-            return None
-
-    def covariates(self, names: Collection[str], declared: Collection[str]) -> Covariates:
-        """Return covariates of everybody who counts; `declared` are columns that the user says are discrete."""
-        return Covariates.of(self.table[self.counted], sorted(names), declared)
-
-    def moved_by_posterior(self, posterior: "Posterior", draws: int | None, seed: int) -> WeightedPeople:
-        """Return the baseline group as it would be under do(X = x1, Y = y), at several draws of the posterior."""
-        chosen = self.members(self.levels[0])
+    def moved_by_posterior(
+        self, posterior: "Posterior", chosen: np.ndarray, do: dict[str, Any], draws: int | None, seed: int
+    ) -> World:
+        """Return people as they would be under an intervention, at several draws of the posterior."""
         number, people = len(posterior.draw_numbers(draws)), int(chosen.sum())
         if number * people > _MOST_ROWS:
             raise DataError(
                 f"The counterfactuals of {people:,} people at {number:,} draws are more than can be bounded at once: "
                 f"use fewer draws, as in draws={max(1, _MOST_ROWS // people)}."
             )
-        do = {self.protected: self.levels[1], self.outcome: self.y}
         worlds = counterfactuals(
             posterior, do, data=self.with_outcome, rows=chosen, draws=draws, seed=seed, progress=False
         )
         rows = worlds.frame(slice(None))[self.features].reset_index(drop=True)
-        return WeightedPeople.of(rows, np.tile(self.weights[chosen], len(rows) // people))
+        copies = len(rows) // people
+        return World.of(rows, np.tile(self.weights[chosen], copies), np.tile(np.flatnonzero(chosen), copies))

@@ -38,6 +38,22 @@ def two_classes(labels: np.ndarray) -> np.ndarray:
     return classes
 
 
+def same_classes(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the classes of `fit`; refuse labels that are none of them."""
+    if not np.isin(labels, classes).all():
+        raise LabelError(f"y has labels other than those of fit, {classes.tolist()}.")
+    return classes
+
+
+def check_people(X: pd.DataFrame, outcome: str) -> pd.DataFrame:
+    """Return a table of people; refuse one without rows, or with the outcome."""
+    if len(X) == 0:
+        raise LabelError("X has no rows: at least one person is needed.")
+    if outcome in X.columns:
+        raise LabelError(f"X holds the outcome {outcome!r}, which a classifier cannot read: drop this column.")
+    return X
+
+
 def read_weights(sample_weight: Any, people: int) -> np.ndarray:
     """Return the weight of each person."""
     weights = np.ones(people) if sample_weight is None else np.asarray(sample_weight, dtype=float)

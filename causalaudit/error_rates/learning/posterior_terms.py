@@ -1,6 +1,6 @@
 """Terms of a rule by the counterfactuals of a posterior: in the people of the data, or of a finite SCM itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,31 +10,63 @@ from causalaudit.counterfactuals import population as population_of
 from causalaudit.error_rates.explaining.classifier import Rate
 from causalaudit.error_rates.explaining.enumerated_rates import enumerated_rates
 from causalaudit.error_rates.explaining.question import RateQuestion
+from causalaudit.error_rates.explaining.terms import EVERYBODY
 from causalaudit.error_rates.learning.labelled_people import LabelledPeople
-from causalaudit.error_rates.learning.linear_terms import GIVEN, MADE_BY, READ, LinearTerms
+from causalaudit.error_rates.learning.linear_terms import NATURAL, LinearTerms, World, WorldKey
 from causalaudit.errors import DataError, nearest
 
 if TYPE_CHECKING:
     from causalaudit.inference import Posterior
 
+_GIVEN = ((0, 0, 0), (1, 0, 0), (1, 1, 0), (1, 1, 1))  # the worlds between which the terms of Theorem 2 are steps
+_NATURAL = ((0, 0, EVERYBODY), (1, 0, EVERYBODY), (0, 1, EVERYBODY))
+
 
 def posterior_terms(
-    people: LabelledPeople, posterior: "Posterior", population: str, draws: int | None, seed: int
+    people: LabelledPeople,
+    posterior: "Posterior",
+    bounded: Sequence[str],
+    *,
+    population: str,
+    draws: int | None,
+    seed: int,
 ) -> LinearTerms:
     """Return the terms by a posterior, as means over its draws; its program must hold X and Y."""
     scm = posterior.scm
     for role, name in (("protected column", people.protected), ("outcome", people.outcome)):
         if name not in scm.columns:
             raise DataError(f"The {role} {name!r} is not in the SCM {scm.name!r}: {nearest(name, scm.columns)}")
-    if population == "exact":
-        return _enumerated(people, posterior, draws)
-    return people.observed_terms(people.moved_by_posterior(posterior, draws, seed))
+    natural = bool(set(NATURAL) & set(bounded))
+    worlds: dict[WorldKey, World] = {}
+    for y in people.ys:
+        if population == "exact":
+            worlds |= _enumerated(people, posterior, y, _GIVEN, draws)
+            continue
+        worlds |= people.observed_worlds(y)
+        chosen, do = people.members(people.levels[0], y), {people.protected: people.levels[1], people.outcome: y}
+        worlds[(y, 1, 1, 0)] = _read(people, people.moved_by_posterior(posterior, chosen, do, draws, seed), 1)
+    if natural and population == "exact":
+        worlds |= _enumerated(people, posterior, None, _NATURAL, draws)
+    elif natural:
+        moved = [
+            people.moved_by_posterior(posterior, people.counted, {people.protected: level}, draws, seed)
+            for level in people.levels
+        ]
+        worlds |= {(None, *place): _read(people, moved[place[1]], place[0]) for place in _NATURAL}
+    return LinearTerms(worlds, people.ys, len(people.table))
 
 
-def _enumerated(people: LabelledPeople, posterior: "Posterior", draws: int | None) -> LinearTerms:
-    """Return exact coefficients: rates are linear in the rule, so each is the rate of the rule for one cell alone."""
+def _read(people: LabelledPeople, world: World, level: int) -> World:
+    return world.read_as(people.protected, people.levels[level])
+
+
+def _enumerated(
+    people: LabelledPeople, posterior: "Posterior", y: Any, places: Sequence[tuple[int, int, int]], draws: int | None
+) -> dict[WorldKey, World]:
+    """Return exact worlds: rates are linear in the rule, so each weight is the rate of the rule for one cell alone."""
     seen: list[pd.DataFrame] = []
     states = population_of(posterior, kind="enumerated", draws=draws)
+    given = people.ys[0] if y is None else y
 
     def look(rows: pd.DataFrame) -> np.ndarray:
         seen.append(rows)
@@ -42,8 +74,8 @@ def _enumerated(people: LabelledPeople, posterior: "Posterior", draws: int | Non
 
     def rates(rule: Callable[[pd.DataFrame], Any]) -> np.ndarray:
         rate = Rate(rule, 1, people.outcome, tuple(people.features))
-        question = RateQuestion(people.protected, people.levels, people.outcome, people.y, rate)
-        return enumerated_rates(question, states).mean(axis=0)[READ, MADE_BY, GIVEN]
+        question = RateQuestion(people.protected, people.levels, people.outcome, given, rate)
+        return enumerated_rates(question, states).mean(axis=0)
 
     rates(look)
     cells = pd.concat(seen).drop_duplicates(ignore_index=True)
@@ -52,6 +84,5 @@ def _enumerated(people: LabelledPeople, posterior: "Posterior", draws: int | Non
     def only(cell: int) -> Callable[[pd.DataFrame], np.ndarray]:
         return lambda rows: (table.get_indexer(pd.MultiIndex.from_frame(rows)) == cell).astype(float)
 
-    coefficients = np.stack([rates(only(cell)) for cell in range(len(cells))])
-    rows = pd.concat([cells] * coefficients.shape[1], ignore_index=True)
-    return LinearTerms(rows, np.repeat(np.arange(coefficients.shape[1]), len(cells)), coefficients.T.ravel())
+    weights = np.stack([rates(only(cell)) for cell in range(len(cells))], axis=-1)
+    return {(y, *place): World(cells, weights[place]) for place in places}

@@ -194,7 +194,7 @@ def test_the_frontier_of_a_table_rises():
     fair = ca.FairClassifier(EXPLAINABLE_GRAPH, "X", "Y", **dict.fromkeys(EPS, 0.0))
     eps = [0.0, 0.01, 0.03, 0.1, 1.0]
     table = fair.frontier(people[FEATURES], people["Y"], eps, sample_weight=people["share"])
-    assert table.columns.tolist() == ["eps", "accuracy", "total", "direct", "indirect", "spurious"]
+    assert table.columns.tolist() == ["eps", "accuracy", "total", "direct", "indirect", "spurious", "objective"]
     assert (np.diff(table["accuracy"]) >= -1e-9).all()
     assert (np.diff(table["accuracy"][:4]) > 0).all()
     assert table["accuracy"].iloc[-1] == pytest.approx(learn(people).accuracy_)

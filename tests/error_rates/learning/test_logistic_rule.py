@@ -7,7 +7,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 import causalaudit as ca
-from causalaudit.error_rates.learning import logistic_rule as room
+from causalaudit.error_rates.learning.decision_limits import DecisionLimits
+from causalaudit.error_rates.learning.encoding import Encoder
+from causalaudit.error_rates.learning.limits import Limits
+from causalaudit.error_rates.learning.logistic_loss import LogisticLoss
+from causalaudit.error_rates.learning.logistic_rule import LogisticRule, fit_logistic_rule
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +52,12 @@ def test_bounds_on_the_linear_proxy_overshoot(appendix_b3):
     rows, labels = people[["X", "W", "Z"]], people["Y"].to_numpy()
     fair = ca.FairClassifier(**settings, eps_direct=0.01, eps_indirect=0.05)
     problem = fair._problem(rows, labels, None, ("direct", "indirect"), reset=True)
-    encoder = room.Encoder.of(rows, problem.people.weights, rows)
-    loss = room._Loss.of(encoder.design(rows), labels == 1, problem.people.weights, 0.0)
-    matrix = problem.terms.matrix(("direct", "indirect"))
-    bounds = room._Constraint.of(encoder.design(problem.terms.rows), matrix, np.array([0.01, 0.05]))
-    proxy = room.LogisticRule(encoder, loss.minimise_within(np.array([0.0, 0.0, 0.0, 1.0]), bounds.proxy()))
-    values = problem.values(proxy)
+    encoder = Encoder.of(rows, problem.people.weights, rows)
+    loss = LogisticLoss.of(encoder.design(rows), labels == 1, problem.people.weights, 0.0)
+    limits = Limits.of({"direct": 0.01, "indirect": 0.05})
+    bounds = DecisionLimits.of(encoder.design(problem.terms.rows), problem.terms, limits)
+    proxy = LogisticRule(encoder, loss.minimise_within(np.array([0.0, 0.0, 0.0, 1.0]), bounds.proxy()), 0.0, 0.0)
+    values = problem.estimate(proxy).values
     assert abs(values["direct"]) < 0.005
     assert abs(values["indirect"]) < 0.02
     assert problem.accuracy(proxy) < 0.85
@@ -66,7 +70,7 @@ def test_no_logistic_rule_found_by_chance_is_better(appendix_b3):
     rows, labels = people[["X", "W", "Z"]], people["Y"].to_numpy()
     fair = ca.FairClassifier(**settings, eps_direct=0.01, eps_spurious=0.02, C=1e6)
     problem = fair._problem(rows, labels, None, ("direct", "spurious"), reset=True)
-    rule = problem.solve({"direct": 0.01, "spurious": 0.02})
+    rule, _ = problem.solve(Limits.of({"direct": 0.01, "spurious": 0.02}))
 
     def loss(scores):
         return np.mean(np.logaddexp(0, scores) - scores * (labels == 1))
@@ -112,10 +116,31 @@ def test_logistic_regression_by_a_diagram_with_continuous_covariates():
     assert abs(values["indirect"]) <= 0.05
 
 
+def test_a_smaller_bound_is_never_better():
+    """In people of whom the search used to find a smaller loss within 0.005 than within 0.01 (.229, .246)."""
+    drawn = ca.models.mediation.true_process().prior_predictive(n=500, draws=1, seed=4).isel(draw=0)
+    people = pd.DataFrame({name: drawn[name].to_numpy() for name in "ZXWY"}).astype({"X": int, "Y": int})
+    posterior = ca.fit(ca.models.mediation.true_process(), people, draws=1, chains=1)
+    settings = {"graph": None, "protected": "X", "outcome": "Y", "y": 1, "posterior": posterior, "draws": 1}
+    rows, labels, eps = people[["X", "W", "Z"]], people["Y"], [0.01, 0.005, 0.02]
+    fits = [ca.FairClassifier(**settings, eps_direct=e, eps_spurious=e).fit(rows, labels) for e in eps]
+    wide, narrow, wider = (fair.objective_ for fair in fits)
+    assert wider <= wide <= narrow
+    score = fits[0].rule_.score(rows)
+    ridge = (fits[0].rule_.coefficients[:-1] ** 2).sum() / 1000
+    assert wide == pytest.approx(np.mean(np.logaddexp(0, score) - score * labels) + ridge)
+    frontier = ca.FairClassifier(**settings, eps_direct=1, eps_spurious=1).frontier(rows, labels, eps)
+    assert frontier["eps"].tolist() == eps
+    assert frontier.sort_values("eps")["objective"].is_monotonic_decreasing
+    assert (frontier["objective"].to_numpy() <= np.array([wide, narrow, wider]) + 1e-12).all()
+
+
 def test_plain_logistic_regression_is_that_of_scikit_learn():
     rng = np.random.default_rng(0)
     design = StandardScaler().fit_transform(rng.normal(size=(200, 3)) * [1, 5, 20])
     labels = rng.random(200) < 1 / (1 + np.exp(-design @ [1.0, -2.0, 0.5]))
     theirs = LogisticRegression(C=0.7, tol=1e-10, max_iter=1000).fit(design, labels)
-    rule = room.fit_logistic_rule(pd.DataFrame(design), labels, np.full(200, 1 / 200), None, {}, 1 / (0.7 * 200))
+    rule = fit_logistic_rule(
+        pd.DataFrame(design), labels, np.full(200, 1 / 200), None, Limits.of({}), penalty=1 / (0.7 * 200)
+    )
     assert rule.coefficients == pytest.approx([*theirs.coef_[0], theirs.intercept_[0]], abs=1e-5)
