@@ -132,17 +132,17 @@ def evidence_of(
     question, strata
         The people.
     protected
-        Tables × records: how many are protected.
+        Tables × records: how many are protected; one table if they are the same in all.
     chance
         Tables × kept strata: expectations.
     dispersion
         Tables: what scores are divided by.
     """
-    size = strata.by_stratum(protected)
+    size = np.broadcast_to(strata.by_stratum(protected), chance.shape)
     if question.gaussian:
         total = strata.by_stratum(protected * log_odds(strata.event)) - size * log_odds(chance)
         return Evidence(size, total if question.positive else -total, chance, strata.cell, True, dispersion)
-    events = strata.by_stratum(protected * strata.event)
+    events = np.broadcast_to(strata.by_stratum(protected * strata.event), chance.shape)
     if question.positive:
         return Evidence(size, events, chance, strata.cell, False, dispersion)
     return Evidence(size, size - events, 1 - chance, strata.cell, False, dispersion)
