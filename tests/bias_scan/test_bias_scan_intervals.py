@@ -73,6 +73,24 @@ def test_both_ends_of_an_interval_lie_among_its_draws():
     assert few.intervals.empty
 
 
+def test_draws_are_made_where_no_counterfactuals_have_them():
+    people = people_of(300, seed=0).drop(columns="eta")
+    scan = SCAN | {"recommendation": "flagged"}
+    asked = ca.scan_bias(people, PROTECTED, "y", draws=200, **scan)
+    made = ca.scan_bias(people, PROTECTED, "y", posterior_draws=200, **scan)
+    pd.testing.assert_frame_equal(asked.table, made.table)
+    assert asked.settings["draws"] == made.settings["draws"] == 200
+    worlds = worlds_of(people, "flagged", np.zeros((60, 300)))
+    for none in (
+        ca.scan_bias(people, PROTECTED, "y", draws=0, **scan),
+        ca.scan_bias(people, PROTECTED, "y", counterfactuals=worlds, draws=0, **scan),
+    ):
+        assert none.intervals.empty
+        assert none.inclusion is None
+    every = ca.scan_bias(people, PROTECTED, "y", counterfactuals=worlds, **scan)
+    assert every.settings["draws"] == 60
+
+
 def test_a_counterfactual_scan_compares_people_with_themselves():
     """With a known effect, only the spread of the effects is left: not that of the predictions, as it was (0.188)."""
     people = predicted(600, 0, "normal", effect=0.1)

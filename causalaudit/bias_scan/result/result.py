@@ -241,7 +241,7 @@ class BiasScanResult(AuditResult):
             beyond = self.table[end] > 0 if self.question.positive else self.table[end] < 0
             words = interval_words(self.settings["prob"], HONEST)
             return beyond.to_numpy(dtype=bool), f"its interval ({words}; each subgroup by itself) is {side} 0"
-        advice = "split=" if self.measured.counterfactual else "permutations=, or split= with posterior_draws="
+        advice = "split=" if self.measured.counterfactual else "permutations=, or split= with draws="
         return best & False, f"none: a score is no test, and the search is not accounted for without {advice}"
 
     @property
