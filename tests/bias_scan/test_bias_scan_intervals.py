@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from bias_scan_people import (
     RESIDUALS,
+    Disparities,
     counterfactual_flags,
     counterfactual_predictions,
     people_of,
@@ -133,11 +134,6 @@ def covers(row, truth):
     return row["credible_low"] <= truth <= row["credible_high"]
 
 
-def inside(people, subgroup):
-    ours = (people["group"] == "b").to_numpy()
-    return np.logical_and.reduce([ours, *(people[name].isin(values) for name, values in subgroup.items())])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [1500, 6000])
 @pytest.mark.parametrize("residuals", RESIDUALS)
@@ -145,14 +141,14 @@ def inside(people, subgroup):
 def test_coverage_of_predictions_whatever_their_residuals(residuals, n):
     """90 % intervals, 200 draws: of a subgroup named beforehand, and of one that was found, with a split."""
     many = predicted(400_000, 10**6, residuals, effect=0.7)
-    named, found = [], []
+    truth, named, found = Disparities(many, many["p"] - many["p0"]), [], []
     for number in range(DATA_SETS):
         people = predicted(n, number, residuals, effect=0.7).drop(columns="p0")
         scan = SCAN | {"prediction": "p", "posterior_draws": 200, "penalty": 0.2, "seed": number}
         whole = ca.scan_bias(people, PROTECTED, "y", **scan)
-        named.append(covers(whole.disparity(NAMED), (many.p - many.p0)[inside(many, NAMED)].mean()))
+        named.append(covers(whole.disparity(NAMED), truth.of(NAMED)))
         half = ca.scan_bias(people, PROTECTED, "y", split=0.5, **scan)
-        found.append(covers(half.table.iloc[0], (many.p - many.p0)[inside(many, half.subgroup)].mean()))
+        found.append(covers(half.table.iloc[0], truth.of(half.subgroup)))
     print(f"{residuals}, n = {n}: named {np.mean(named):.3f}, found {np.mean(found):.3f}")
     assert 0.86 <= np.mean(named) <= 0.94
     assert 0.86 <= np.mean(found) <= 0.94
@@ -178,7 +174,7 @@ def test_coverage_of_a_counterfactual_scan(worlds):
     ask = {"recommendation" if worlds is flags else "prediction": event}
     many, chances = predicted(300_000, 10**6, "normal", effect=0.7), people_of(300_000, 10**6, effect=0.7)
     gap = expit(chances["eta"]) - expit(chances["eta"] - 0.7) if worlds is flags else many["p"] - many["p0"]
-    truth, rows = gap[inside(many, NAMED)].mean(), []
+    truth, rows = Disparities(many, gap).of(NAMED), []
     for number in range(200):
         people = predicted(1500, number, "normal", effect=0.7)
         with warnings.catch_warnings():
