@@ -139,12 +139,12 @@ def covers(row, truth):
 @pytest.mark.parametrize("residuals", RESIDUALS)
 @pytest.mark.filterwarnings("ignore::causalaudit.errors.CausalAuditWarning")
 def test_coverage_of_predictions_whatever_their_residuals(residuals, n):
-    """90 % intervals, 200 draws: of a subgroup named beforehand, and of one that was found, with a split."""
+    """90 % intervals: of a subgroup named beforehand, and of one that was found, with a split."""
     many = predicted(400_000, 10**6, residuals, effect=0.7)
     truth, named, found = Disparities(many, many["p"] - many["p0"]), [], []
     for number in range(DATA_SETS):
         people = predicted(n, number, residuals, effect=0.7).drop(columns="p0")
-        scan = SCAN | {"prediction": "p", "posterior_draws": 200, "penalty": 0.2, "seed": number}
+        scan = SCAN | {"prediction": "p", "draws": 100, "penalty": 0.2, "seed": number}
         whole = ca.scan_bias(people, PROTECTED, "y", **scan)
         named.append(covers(whole.disparity(NAMED), truth.of(NAMED)))
         half = ca.scan_bias(people, PROTECTED, "y", split=0.5, **scan)
