@@ -8,6 +8,7 @@ RIDGE = 1e-8
 _STEPS = 200
 _TOLERANCE = 1e-11  # of a step, relative to the coefficients
 _OUTER = 4_000_000  # numbers in the table of products of columns, up to which it is kept
+_MANY = 4  # fits from which on that table, and a first fit to all together, pay
 _SMALLEST_SHARE = 1e-6  # at which a regression of nothing but events begins
 
 
@@ -58,15 +59,19 @@ def fit_logistic(
     if not penalties[:, 0].all():
         successes, weights = _not_one_sided(successes, weights)
     found = np.zeros_like(penalties)
-    if start is None:
+    if start is not None:
+        found[:] = start
+    elif len(weights) < _MANY:
         found[:, 0] = _log_odds_of_all(successes, weights, penalties[:, 0])
     else:
-        found[:] = start
+        mean = [part.mean(axis=0)[None] for part in (successes, weights, penalties)]
+        found[:] = fit_logistic(design, mean[0], mean[1], mean[2][:, 1:], intercept=mean[2][:, 0])
     active = np.arange(len(weights))
     height = _objective(rows, successes, weights, penalties, found)
+    products = _products(rows) if len(weights) >= _MANY else None
     for _ in range(_STEPS):
         part = successes[active], weights[active], penalties[active]
-        step = _newton(rows, *part, found[active])
+        step = _newton(rows, products, *part, found[active])
         moved, height[active] = _uphill(rows, *part, found[active], step, height[active])
         small = np.abs(moved - found[active]).max(axis=1) <= _TOLERANCE * (1 + np.abs(moved).max(axis=1))
         found[active] = moved
@@ -172,22 +177,35 @@ def _objective(
 
 
 def _newton(
-    rows: np.ndarray, successes: np.ndarray, weights: np.ndarray, penalties: np.ndarray, at: np.ndarray
+    rows: np.ndarray,
+    products: np.ndarray | None,
+    successes: np.ndarray,
+    weights: np.ndarray,
+    penalties: np.ndarray,
+    at: np.ndarray,
 ) -> np.ndarray:
     chance = expit(at @ rows.T)
     gradient = (successes - weights * chance) @ rows - penalties * at
-    hessian = _hessians(rows, weights * chance * (1 - chance))
+    hessian = _hessians(rows, products, weights * chance * (1 - chance))
     columns = np.arange(rows.shape[1])
     hessian[:, columns, columns] += penalties + 1e-12
     return np.linalg.solve(hessian, gradient[..., None])[..., 0]
 
 
-def _hessians(rows: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+def _products(rows: np.ndarray) -> np.ndarray | None:
+    """Return the products of all pairs of columns (rows × pairs), from which many Hessians are sums; None if large."""
+    one, other = np.triu_indices(rows.shape[1])
+    return rows[:, one] * rows[:, other] if len(rows) * len(one) <= _OUTER else None
+
+
+def _hessians(rows: np.ndarray, products: np.ndarray | None, curvature: np.ndarray) -> np.ndarray:
     columns = rows.shape[1]
-    if rows.size * columns <= _OUTER:
-        products = (rows[:, :, None] * rows[:, None, :]).reshape(len(rows), -1)
-        return (curvature @ products).reshape(-1, columns, columns)
-    return np.stack([(rows * one[:, None]).T @ rows for one in curvature])
+    if products is None:
+        return np.stack([(rows * one[:, None]).T @ rows for one in curvature])
+    one, other = np.triu_indices(columns)
+    hessians = np.empty((len(curvature), columns, columns))
+    hessians[:, one, other] = hessians[:, other, one] = curvature @ products
+    return hessians
 
 
 def _uphill(

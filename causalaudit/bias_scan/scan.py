@@ -15,12 +15,11 @@ from causalaudit.bias_scan.evidence.null_tables import p_value_of
 from causalaudit.bias_scan.evidence.search import FoundSubgroup, SubgroupSearch
 from causalaudit.bias_scan.evidence.stability import inclusion
 from causalaudit.bias_scan.question.features import Bins, plain_bins
-from causalaudit.bias_scan.question.numbers import check_numbers
+from causalaudit.bias_scan.question.numbers import check_numbers, draws_to_make
 from causalaudit.bias_scan.question.scan_question import read_question
 from causalaudit.bias_scan.question.splitting import split_people
 from causalaudit.bias_scan.result.result import BiasScanResult
 from causalaudit.counterfactuals import CounterfactualDraws
-from causalaudit.errors import DataError
 
 
 def scan_bias(
@@ -112,11 +111,12 @@ def scan_bias(
         Counterfactuals of the protected people with another status: expectations are their counterfactual events, and
         the scan finds the subgroup with the largest causal disparity. They must hold the column of the event.
     posterior_draws
-        How many draws of the disparity to make, for its interval (the Bayesian bootstrap: nothing is assumed about the
-        law of the events), and of the default outcome model, for the stability of the subgroup; 0 for none.
+        Without counterfactuals: how many posterior draws of the disparity to make, for its interval (the Bayesian
+        bootstrap: nothing is assumed about the law of the events), and of the default outcome model, for the stability
+        of the subgroup. 0 for none; a 90 % interval needs 19.
     draws
-        Draws of the counterfactuals that are used, evenly spaced, for the same; None: all that there are. A 90 %
-        interval needs 19.
+        The draws that are used: of the counterfactuals, evenly spaced, None being all that there are; without
+        counterfactuals so many are made, as by `posterior_draws`. 0 for none.
     split
         The share of people who are searched; disparities are measured on the others. Only so are their intervals valid
         after the search.
@@ -164,11 +164,8 @@ def scan_bias(
     )  # fmt: skip
     if counterfactuals is not None:
         check_worlds(counterfactuals, question.groups, numbers)
-    elif draws is not None:
-        raise DataError(
-            f"draws is {draws!r}, but draws are those of counterfactuals, and none are given: "
-            f"posterior_draws={draws!r} makes as many of the disparity."
-        )
+    else:
+        numbers["posterior_draws"] = draws_to_make(numbers)
     models = choose_models(propensity, expectation, scale)
     parts = [
         expect_people(part, models, counterfactuals, numbers)

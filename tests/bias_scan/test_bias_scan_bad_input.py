@@ -187,8 +187,9 @@ def test_features_and_bins(people, run):
         ("iterations", 0, "iterations is 0"),
         ("permutations", -5, "permutations is -5, but must be a whole number of at least 0"),
         ("permutations", 2.5, "permutations is 2.5"),
-        ("draws", 0, "draws is 0, but must be a whole number of at least 1"),
-        ("draws", 400, "draws is 400, but draws are those of counterfactuals, and none are given: posterior_draws=400"),
+        ("draws", -1, "draws is -1, but must be a whole number of at least 0"),
+        ("draws", True, "draws is True, but must be a whole number of at least 0"),
+        ("draws", 18, "draws is 18, but an interval of 90% needs at least 19 draws"),
         ("posterior_draws", -1, "posterior_draws is -1, but must be a whole number of at least 0"),
         ("posterior_draws", 1, "posterior_draws is 1, but an interval of 90% needs at least 19 draws"),
         ("seed", -1, "seed is -1, but must be a whole number of at least 0"),
@@ -202,6 +203,11 @@ def test_features_and_bins(people, run):
 def test_settings(run, setting, value, message):
     with pytest.raises(DataError, match=message):
         run(**{setting: value})
+
+
+def test_draws_are_asked_for_once(run):
+    with pytest.raises(DataError, match="draws is 50 and posterior_draws 60, but without counterfactuals both are"):
+        run(draws=50, posterior_draws=60)
 
 
 def test_tables_and_splits(people, run):

@@ -1,11 +1,10 @@
 """Type-I error and coverage of the bias scan on simulated people; the data set is the unit."""
 
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from bias_scan_people import fair, people_of
+from bias_scan_people import Disparities, fair, people_of
 from scipy import stats
 from scipy.special import expit
 
@@ -50,29 +49,15 @@ def test_type_one_error_when_the_group_depends_on_the_features():
     assert counts["permutation"] > high
 
 
-@dataclass
-class Truth:
-    """The disparity of any subgroup in the population."""
-
-    people: object
-    effect: float
-
-    def of(self, subgroup):
-        inside = (self.people["group"] == "b").to_numpy()
-        for name, values in subgroup.items():
-            inside = inside & self.people[name].isin(values).to_numpy()
-        eta, hit = self.people["eta"].to_numpy()[inside], (self.people["x1"] == "a").to_numpy()[inside]
-        return np.mean(expit(eta) - expit(eta - self.effect * hit))
-
-
 def covers(row, truth):
     return row["credible_low"] <= truth <= row["credible_high"]
 
 
 def coverage(effect, split, sizes=(2, 3), penalty=0.2, data_sets=DATA_SETS):
     """Whether intervals cover: in the subgroup that was found (None: nothing found), and in one named beforehand."""
-    truth = Truth(people_of(300_000, seed=10**6, effect=effect, sizes=sizes), effect)
-    named_truth, found, named = truth.of(NAMED), [], []
+    many = people_of(300_000, seed=10**6, effect=effect, sizes=sizes)
+    truth = Disparities(many, expit(many["eta"]) - expit(many["eta"] - effect * (many["x1"] == "a")))
+    found, named = [], []
     features = [f"x{place + 1}" for place in range(len(sizes))]
     for number in range(data_sets):
         people = people_of(1500, seed=number, effect=effect, sizes=sizes).drop(columns="eta")
@@ -84,7 +69,7 @@ def coverage(effect, split, sizes=(2, 3), penalty=0.2, data_sets=DATA_SETS):
             )  # fmt: skip
         if result.subgroup is not None:
             found.append(covers(result.table.iloc[0], truth.of(result.subgroup)))
-        named.append(covers(result.disparity(NAMED), named_truth))
+        named.append(covers(result.disparity(NAMED), truth.of(NAMED)))
     print(f"effect {effect}, split {split}: {np.mean(found):.3f} of {len(found)} found, {np.mean(named):.3f} named")
     return found, named
 

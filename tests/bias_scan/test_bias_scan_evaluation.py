@@ -88,6 +88,18 @@ def test_strong_signals_are_found_by_the_scans_meant_for_them(power):
         assert means[0, 0, 0.25, scan] < 0.5
 
 
+def test_shifts_of_log_odds_are_experiments_too():
+    """Appendix B.3: what they do to the accuracy is nearly what the shifts of probabilities do."""
+    grid = pd.DataFrame({"mu_sep_logit": [0.0, 2.0, 0.0], "mu_suf_logit": [0.0, 0.0, 2.0]})
+    power = evaluate_power(people(1000), grid, datasets=3, progress=False)
+    means = power.summary().set_index(["mu_sep_logit", "mu_suf_logit", "detector"])["accuracy"]
+    assert means[2.0, 0.0, SCANS[0]] > 0.9
+    assert means[0.0, 2.0, SCANS[2]] > 0.8
+    assert means[0.0, 0.0, SCANS[0]] < 0.5
+    assert "μ′_sep" in power.plot("mu_sep_logit").get_xlabel()
+    plt.close("all")
+
+
 def test_a_detector_that_knows_is_always_right():
     grid = pd.DataFrame({"mu_sep": [0.1], "n_bias": [1], "sigma_true": [0.0]})
     power = evaluate_power(people(300), grid, datasets=4, detectors={"oracle": knows}, progress=False)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 import causalaudit as ca
+from causalaudit.bias_scan.evidence import scores
 from causalaudit.bias_scan.evidence.ascent import Ascent
 from causalaudit.bias_scan.evidence.expectations import EstimatorModels, LogisticModels
 from causalaudit.bias_scan.evidence.lattice import Lattice
@@ -135,6 +136,21 @@ def test_tabulated_scores_are_exact_ones(seed, gaussian):
     assert float(tabulated) == pytest.approx(exact, abs=1e-7 * (1 + evidence.size.sum()) / evidence.dispersion[0])
     if 0.01 < at < 10:
         assert float(shift) == pytest.approx(at, abs=1e-3)
+
+
+@given(st.integers(0, 10_000))
+def test_fewer_nodes_are_enough_where_no_score_rises_beyond_them(seed):
+    """The same scores, bit for bit, as with all nodes."""
+    rng = np.random.default_rng(seed)
+    size = rng.integers(5, 80, (3, 8)).astype(float)
+    chance = rng.uniform(0.2, 0.8, (3, 8))
+    evidence = Evidence(size, (size * chance).round(), chance, np.arange(8), False, np.ones(3))
+    everything = Evidence(size, (size * chance).round(), chance, np.arange(8), False, np.ones(3))
+    everything.__dict__["nodes"] = scores._BERNOULLI_NODES
+    lattice, cells = Lattice((2, 4)), np.array(list(np.ndindex(2, 4)))
+    few, all_ = (lattice.scores(one.profiles(8), cells, one.nodes, 0.5) for one in (evidence, everything))
+    assert len(evidence.nodes) < len(everything.nodes)
+    np.testing.assert_array_equal(few, all_)
 
 
 def test_scores_of_certain_events():

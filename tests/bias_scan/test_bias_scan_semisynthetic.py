@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from causalaudit.bias_scan.power.semisynthetic import SemiSyntheticData, draw_fair_data, inject
 from causalaudit.errors import DataError
@@ -99,13 +99,47 @@ def test_signals_change_the_subgroup_alone_and_by_what_they_say(mu_sep, mu_suf, 
         assert biased.data["outcome"].equals(fair.data["outcome"])
 
 
+@pytest.mark.parametrize(
+    ("signal", "of_true", "of_predicted"),
+    [
+        ({"mu_sep_logit": 1.2}, 0.0, 1.2),
+        ({"mu_suf_logit": 1.2}, -1.2, 0.0),
+        ({"delta_logit": -0.8}, -0.8, -0.8),
+        ({"mu_sep_logit": 0.4, "delta_logit": 1.0}, 1.0, 1.4),
+    ],
+)
+def test_log_odds_are_shifted_as_in_appendix_b_3(signal, of_true, of_predicted):
+    """A constant shift of log-odds, however near to 0 or 1: unlike that of probabilities, which is cut there."""
+    fair = draw_fair_data(people(400), {"race": "b"}, sigma_true=4.0, seed=3)
+    biased = inject(fair, **signal)
+    inside = fair.members(fair.subgroup)
+    predicted = [one.data["prediction"].to_numpy() for one in (biased, fair)]
+    for (after, before), wanted in (((biased.true, fair.true), of_true), (predicted, of_predicted)):
+        assert (logit(after) - logit(before))[inside] == pytest.approx(wanted, abs=1e-7)
+    assert biased.data[~inside].equals(fair.data[~inside])
+    assert biased.data["outcome"].equals(fair.data["outcome"]) == (of_true == 0)
+    assert (biased.data["recommendation"] == (biased.data["prediction"] >= 0.5)).all()
+
+
+def test_shifts_of_log_odds_come_before_those_of_probabilities():
+    fair = draw_fair_data(people(400), {"race": "b"}, seed=3)
+    both = inject(fair, mu_sep=0.1, mu_sep_logit=1.0)
+    assert both.data["prediction"].equals(inject(inject(fair, mu_sep_logit=1.0), mu_sep=0.1).data["prediction"])
+
+
 def test_outcomes_are_drawn_anew_with_the_shifted_probabilities():
     fair = draw_fair_data(people(20_000), {"sex": "f"}, p_bias=1.0)
     inside = fair.members(fair.subgroup)
-    for signal, rate in (({"mu_suf": 0.3}, -0.3), ({"delta": 0.3}, 0.3)):
+    lower, higher = (np.clip(fair.true + rate, 0.001, 0.999) for rate in (-0.3, 0.3))
+    rates = [
+        ({"mu_suf": 0.3}, lower),
+        ({"delta": 0.3}, higher),
+        ({"mu_suf_logit": 1.0}, expit(logit(fair.true) - 1)),
+        ({"delta_logit": 1.0}, expit(logit(fair.true) + 1)),
+    ]
+    for signal, rate in rates:
         shifted = inject(fair, **signal).data["outcome"][inside]
-        wanted = np.clip(fair.true + rate, 0.001, 0.999)[inside].mean()
-        assert shifted.mean() == pytest.approx(wanted, abs=4 * 0.5 / inside.sum() ** 0.5)
+        assert shifted.mean() == pytest.approx(rate[inside].mean(), abs=4 * 0.5 / inside.sum() ** 0.5)
 
 
 def test_accuracy_counts_people():

@@ -10,6 +10,20 @@ import causalaudit as ca
 LETTERS = np.array(list("abcdefgh"))
 
 
+class Disparities:
+    """The mean gap of any subgroup of the group "b" in a population, from sums over its cells."""
+
+    def __init__(self, people, gap):
+        features = [name for name in people if name.startswith("x")]
+        ours = people[features].assign(gap=gap, number=1)[people["group"] == "b"]
+        self.cells = ours.groupby(features, as_index=False).sum()
+
+    def of(self, subgroup):
+        held = [self.cells[name].isin(values) for name, values in subgroup.items()]
+        inside = self.cells[np.logical_and.reduce([np.ones(len(self.cells), dtype=bool), *held])]
+        return inside["gap"].sum() / inside["number"].sum()
+
+
 def people_of(n, seed, sizes=(2, 3), strength=1.0, effect=0.0, base=-0.3, number=False):
     """Draw people: features x1, x2, …; `group` depends on them with the given strength.
 

@@ -24,16 +24,30 @@ class Deviations:
         The event minus its expectation.
     added : int
         How many of the last records a prior adds.
+    influence : numpy.ndarray or float
+        What one more person of a record adds to the mean by changing the models that others are compared with.
+    elsewhere : float
+        The variance of the mean from people outside of these records, to whom the models were fitted as well.
     """
 
     count: np.ndarray
     weight: np.ndarray
     gap: np.ndarray
     added: int
+    influence: np.ndarray | float = 0.0
+    elsewhere: float = 0.0
 
     @classmethod
     def of(
-        cls, count: np.ndarray, weight: np.ndarray, event: np.ndarray, expected: np.ndarray, binary: bool
+        cls,
+        count: np.ndarray,
+        weight: np.ndarray,
+        event: np.ndarray,
+        expected: np.ndarray,
+        binary: bool,
+        *,
+        influence: np.ndarray | None = None,
+        elsewhere: float = 0.0,
     ) -> "Deviations":
         """Take people, and add half an event and half a non-event at the mean expectation if events are binary.
 
@@ -44,8 +58,9 @@ class Deviations:
         >>> Deviations.of(one, one, np.array([1.0, 0, 0, 0]), one / 4, binary=True).mean()
         0.0
         """
+        influence = np.zeros(len(count)) if influence is None else influence
         if not binary or not len(count):
-            return cls(count, weight, event - expected, 0)
+            return cls(count, weight, event - expected, 0, influence, elsewhere)
         middle = np.average(expected, weights=count * weight)
         share = (count @ weight) / count.sum()
         return cls(
@@ -53,6 +68,8 @@ class Deviations:
             np.append(weight, [share, share]),
             np.append(event - expected, [1 - middle, -middle]),
             2,
+            np.append(influence, [0.0, 0.0]),
+            elsewhere,
         )
 
     def mean(self) -> float:
@@ -66,16 +83,17 @@ class Deviations:
         for part in pieces(number, each=len(self.count)):
             drawn = rng.gamma(self.count, size=(len(out[part]), len(self.count)))
             out[part] = drawn @ (self.weight * self.gap) / (drawn @ self.weight)
-        return out
+            out[part] += (drawn - self.count) @ np.broadcast_to(self.influence, self.count.shape)
+        return out + np.sqrt(self.elsewhere) * rng.standard_normal(number)
 
     def variance(self) -> float:
-        """Return the variance of these draws: exactly if all weigh alike, else to first order."""
+        """Return the variance of these draws: exactly if all weigh alike and models are known, else to first order."""
         if not len(self.count):
             return np.nan
         mass, total = self.count * self.weight, self.count.sum()
         mean = mass @ self.gap / mass.sum()
-        spread = (mass * self.weight) @ (self.gap - mean) ** 2 / mass.sum() ** 2
-        return float(spread * total / (total + 1))
+        bearing = self.weight * (self.gap - mean) / mass.sum() + self.influence
+        return float(self.count @ bearing**2 * total / (total + 1) + self.elsewhere)
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,7 +63,8 @@ def disparity_draws(people: ExpectedPeople, masks: Masks, seed: int) -> np.ndarr
 
     Both sides are uncertain, and nothing is assumed about the law of the events: people have Dirichlet weights (the
     Bayesian bootstrap, Rubin 1981). Where the event is binary, half an event and half a non-event are added to each
-    side: at equal expectations that is the posterior Beta(k + ½, n − k + ½) of a rate. In a counterfactual scan each
+    side: at equal expectations that is the posterior Beta(k + ½, n − k + ½) of a rate. The default models vary with
+    the weights, to first order; models that were given are taken as they were fitted. In a counterfactual scan each
     person is compared with herself. NaN if there is nobody on one of the sides.
     """
     if people.draws is None:
@@ -112,14 +113,36 @@ def _sides(people: ExpectedPeople, masks: Masks) -> tuple[Deviations, Deviations
     place = np.full(len(held), -1)
     place[strata.kept] = np.arange(len(strata.kept))
     weight = odds(people.fitted.propensity[0])[strata.covariates_of]
+    bearing = _through_the_models(people, held[strata.kept])
     sides = []
-    for count, weights in ((people.protected, np.ones_like(weight)), (strata.count - people.protected, weight)):
-        chosen = held[strata.stratum_of] & (count > 0)
+    for at, (count, weights) in enumerate(
+        ((people.protected, np.ones_like(weight)), (strata.count - people.protected, weight))
+    ):
+        inside = held[strata.stratum_of]
+        chosen = inside & (count > 0)
         stratum = strata.stratum_of[chosen]
-        expected = people.mean[place[stratum]]
-        binary = not people.question.criterion.probabilities
-        sides.append(Deviations.of(count[chosen], weights[stratum], strata.event[chosen], expected, binary))
+        sides.append(
+            Deviations.of(
+                count[chosen],
+                weights[stratum],
+                strata.event[chosen],
+                people.mean[place[stratum]],
+                binary=not people.question.criterion.probabilities,
+                influence=bearing[at][chosen],
+                elsewhere=float((count * bearing[at] ** 2)[~inside].sum()),
+            )
+        )
     return sides[0], sides[1]
+
+
+def _through_the_models(people: ExpectedPeople, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what one more person of each record adds to the mean of her own side by changing the default models."""
+    if people.rows is None or people.fitted is None:
+        return np.zeros(len(people.strata.count)), np.zeros(len(people.strata.count))
+    ours, others = people.rows.influence(
+        people.strata, people.protected, people.fitted.propensity[0], people.fitted.chance[0], held
+    )
+    return ours, -others  # the mean of the others is taken away
 
 
 def _paired(people: ExpectedPeople, worlds: MeanCounterfactuals, masks: Masks) -> PairedDeviations:

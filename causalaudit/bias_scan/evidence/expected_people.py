@@ -7,7 +7,13 @@ import numpy as np
 
 from causalaudit.bias_scan.evidence.counterfactual_expectations import average_counterfactuals
 from causalaudit.bias_scan.evidence.expectation_draws import draw_expectations
-from causalaudit.bias_scan.evidence.expectations import ExpectationDraws, ExpectationModels, FittedExpectations
+from causalaudit.bias_scan.evidence.expectations import (
+    ExpectationDraws,
+    ExpectationModels,
+    FittedExpectations,
+    LogisticModels,
+)
+from causalaudit.bias_scan.evidence.model_influence import FittedRows
 from causalaudit.bias_scan.evidence.scores import Evidence, dispersion_of, evidence_of
 from causalaudit.bias_scan.question.numbers import fewest_draws
 from causalaudit.bias_scan.question.scan_question import ScanQuestion
@@ -33,6 +39,8 @@ class ExpectedPeople:
         What scores are divided by: see `dispersion_of`.
     draws : ExpectationDraws or None
         Of the expectation that the scan compares with; None without, or with fewer than an interval needs.
+    rows : FittedRows or None
+        What the default models saw; None without draws, and for models that were given.
     """
 
     question: ScanQuestion
@@ -42,6 +50,7 @@ class ExpectedPeople:
     mean: np.ndarray
     dispersion: float
     draws: ExpectationDraws | None
+    rows: FittedRows | None = None
 
     @property
     def counterfactual(self) -> bool:
@@ -89,8 +98,9 @@ def expect_people(
     fitted = models.expect(strata, protected)
     dispersion = float(dispersion_of(question, strata, strata.count - protected, fitted.chance)[0])
     chance, number = fitted.chance[0], numbers["posterior_draws"]
-    drawn = None
+    drawn, rows = None, None
     if number:
-        rows = models.default_columns(strata).outcome
-        drawn = draw_expectations(strata, protected[0], fitted.propensity[0], rows, number, numbers["seed"])
-    return ExpectedPeople(question, strata, fitted, chance, chance, dispersion, drawn)
+        columns = models.default_columns(strata)
+        drawn = draw_expectations(strata, protected[0], fitted.propensity[0], columns.outcome, number, numbers["seed"])
+        rows = FittedRows(columns.covariates, columns.outcome) if isinstance(models, LogisticModels) else None
+    return ExpectedPeople(question, strata, fitted, chance, chance, dispersion, drawn, rows)

@@ -11,6 +11,7 @@ is reported is computed anew without the table. A negative deviation is a positi
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import expit
@@ -22,6 +23,7 @@ from causalaudit.progress import pieces
 
 _BERNOULLI_NODES = np.concatenate([np.arange(0, 16, 0.1), np.arange(16, 24, 0.5), np.arange(24, 37.0)])
 _GAUSSIAN_NODES = np.array([0.0, 40.0])
+_FEWER = (12, 24, 48, 96)  # of the nodes, which are enough if no cell's score rises beyond them
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +52,20 @@ class Evidence:
     gaussian: bool
     dispersion: np.ndarray
 
-    @property
+    @cached_property
     def nodes(self) -> np.ndarray:
-        """Where scores are tabulated."""
-        return _GAUSSIAN_NODES if self.gaussian else _BERNOULLI_NODES
+        """Where scores are tabulated: as far as the score of any cell rises, beyond which no subgroup's does."""
+        if self.gaussian:
+            return _GAUSSIAN_NODES
+        enough = (number for number in _FEWER if not self._rises(float(_BERNOULLI_NODES[number - 1])))
+        return _BERNOULLI_NODES[: next(enough, len(_BERNOULLI_NODES))]
+
+    def _rises(self, t: float) -> bool:
+        """Return whether the score of some cell of some table rises at t."""
+        grown = self.chance * np.exp(t)
+        slopes = self.total - self.size * (grown / (1 - self.chance + grown))
+        starts = np.unique(self.cell, return_index=True)[1]
+        return bool((np.add.reduceat(slopes, starts, axis=1) > 0).any())
 
     def some(self, tables: slice) -> "Evidence":
         """Return some of the tables."""
@@ -65,7 +77,7 @@ class Evidence:
     def profiles(self, cells: int) -> np.ndarray:
         """Return values and slopes of the score at the nodes: tables × cells × (values, slopes) × nodes.
 
-        That takes 3 kB for each cell in the Bernoulli scan, the largest part of the memory of a scan with many cells.
+        Up to 3 kB for each cell in the Bernoulli scan, the largest part of the memory of a scan with many cells.
         """
         nodes, tables = self.nodes, len(self.size)
         out = np.zeros((tables, cells, 2, len(nodes)))
@@ -132,17 +144,17 @@ def evidence_of(
     question, strata
         The people.
     protected
-        Tables × records: how many are protected.
+        Tables × records: how many are protected; one table if they are the same in all.
     chance
         Tables × kept strata: expectations.
     dispersion
         Tables: what scores are divided by.
     """
-    size = strata.by_stratum(protected)
+    size = np.broadcast_to(strata.by_stratum(protected), chance.shape)
     if question.gaussian:
         total = strata.by_stratum(protected * log_odds(strata.event)) - size * log_odds(chance)
         return Evidence(size, total if question.positive else -total, chance, strata.cell, True, dispersion)
-    events = strata.by_stratum(protected * strata.event)
+    events = np.broadcast_to(strata.by_stratum(protected * strata.event), chance.shape)
     if question.positive:
         return Evidence(size, events, chance, strata.cell, False, dispersion)
     return Evidence(size, size - events, 1 - chance, strata.cell, False, dispersion)

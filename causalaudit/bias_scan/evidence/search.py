@@ -128,7 +128,7 @@ class SubgroupSearch:
         places, scores = [], []
         for tables in pieces(len(evidence.size), each):
             part = evidence.some(tables)
-            table = lattice.scores(part.profiles(len(self.cells)), self.cells, evidence.nodes, self.penalty)
+            table = lattice.scores(part.profiles(len(self.cells)), self.cells, part.nodes, self.penalty)
             places.append(table.argmax(axis=1))
             scores.append(table.max(axis=1))
         masks = [np.concatenate(lattice.masks(int(place))) for place in np.concatenate(places)]

@@ -32,7 +32,7 @@ def inclusion(people: ExpectedPeople, search: SubgroupSearch, progress: bool) ->
     if people.draws is None:
         return None
     number = min(people.draws.number, _SEARCHED)
-    parts = pieces(number, each=len(people.strata.count))
+    parts = pieces(number, each=len(people.strata.kept))
     held = (_holdings(people, search, part) for part in parts)
     share = sum(watched(held, len(parts), "scanning posterior draws", progress)) / number
     pairs = [(feature.name, value) for feature in people.question.features for value in feature.values]
@@ -42,10 +42,9 @@ def inclusion(people: ExpectedPeople, search: SubgroupSearch, progress: bool) ->
 def _holdings(people: ExpectedPeople, search: SubgroupSearch, part: slice) -> np.ndarray:
     """Count the draws of a part whose best subgroup holds each value."""
     assert people.draws is not None
-    chance, protected = people.draws.chance(part), people.protected
-    tables = np.broadcast_to(protected, (len(chance), len(protected)))
+    chance = people.draws.chance(part)
     dispersion = np.full(len(chance), people.dispersion)
-    evidence = evidence_of(people.question, people.strata, tables, chance, dispersion)
+    evidence = evidence_of(people.question, people.strata, people.protected[None], chance, dispersion)
     held, scores = search.best_of_each(evidence, first=1 + part.start)
     count: np.ndarray = (held & (scores > 0)[:, None]).sum(axis=0)
     return count

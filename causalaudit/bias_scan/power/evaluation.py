@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 Detector = Callable[[SemiSyntheticData], np.ndarray]
 
-_SIGNALS = ("mu_sep", "mu_suf", "delta")
+_PROBABILITY_SIGNALS = ("mu_sep", "mu_suf", "delta")
+_SIGNALS = (*_PROBABILITY_SIGNALS, "mu_sep_logit", "mu_suf_logit", "delta_logit")
 _PROCESS = ("n_bias", "p_bias", "sigma_true", "sigma_predict")
 _SCANS: dict[str, dict[str, Any]] = {
     "separation of predictions": {"criterion": "separation", "prediction": PREDICTION, "direction": "positive"},
@@ -126,7 +127,7 @@ def experiments(full: bool = False) -> pd.DataFrame:
         {"delta": 0.25},
     ]
     rows = _figures() if full else few
-    defaults: dict[str, Any] = {**dict.fromkeys(_SIGNALS, 0.0), "n_bias": 2, "p_bias": 0.5}
+    defaults: dict[str, Any] = {**dict.fromkeys(_PROBABILITY_SIGNALS, 0.0), "n_bias": 2, "p_bias": 0.5}
     return pd.DataFrame([{**defaults, **row} for row in rows]).drop_duplicates(ignore_index=True)
 
 
@@ -162,8 +163,9 @@ def evaluate_power(
     covariates
         Discrete attributes of real people; nothing else of them is used.
     grid
-        The experiments, a row each, with any of the columns `mu_sep, mu_suf, delta, n_bias, p_bias, sigma_true,
-        sigma_predict` (see `draw_fair_data` and `inject`). Default: `experiments(full)`.
+        The experiments, a row each, with any of the columns `mu_sep, mu_suf, delta` (shifts of probabilities),
+        `mu_sep_logit, mu_suf_logit, delta_logit` (of log-odds: μ′ and δ′ of appendix B.3), `n_bias, p_bias, sigma_true,
+        sigma_predict`; see `draw_fair_data` and `inject`. Default: `experiments(full)`.
     datasets
         How many data sets to draw for each experiment; default 10, or the paper's 100 if `full`.
     full
@@ -189,8 +191,8 @@ def evaluate_power(
 
     Notes
     -----
-    Section 3 of Boxer, McFowland and Neill (2024). The scans are not value-conditional, and a scan that finds no
-    subgroup finds nobody: accuracy 0.
+    Section 3 and appendix B.3 of Boxer, McFowland and Neill (2024). The scans are not value-conditional, and a scan
+    that finds no subgroup finds nobody: accuracy 0.
 
     Examples
     --------

@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 _COLOURS = ("#c44e52", "#dd8452", "#4c72b0", "#55a868", "#8172b3", "#7f7f7f", "#937860", "#da8bc3")
 _MARKERS = "osD^v<>P"
 _DEFAULTS = {"mu_sep": 0.0, "mu_suf": 0.0, "delta": 0.0, "n_bias": 2, "p_bias": 0.5}
+_DEFAULTS |= {"mu_sep_logit": 0.0, "mu_suf_logit": 0.0, "delta_logit": 0.0}
 _DEFAULTS |= {"sigma_true": 0.6, "sigma_predict": 0.2}
 _LABELS = {
     "mu_sep": "increase of predicted probabilities, μ_sep",
     "mu_suf": "decrease of true probabilities, μ_suf",
     "delta": "base-rate difference, δ",
+    "mu_sep_logit": "increase of predicted log-odds, μ′_sep",
+    "mu_suf_logit": "decrease of true log-odds, μ′_suf",
+    "delta_logit": "base-rate difference in log-odds, δ′",
     "n_bias": "attributes that define the subgroup",
     "p_bias": "probability of a value to be included",
     "sigma_true": "spread of true log-odds, σ_true",

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from causalaudit.errors import DataError
 from causalaudit.people import check_seed, levels_of, pick_column, read_protected
 from causalaudit.randomness import generator
 
 OUTCOME, PREDICTION, RECOMMENDATION = "outcome", "prediction", "recommendation"
-_LEAST, _MOST = 0.001, 0.999  # probabilities after a signal was injected
+_LEAST, _MOST = 0.001, 0.999  # probabilities after a shift
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +126,17 @@ def draw_fair_data(
 
 
 def inject(
-    fair: SemiSyntheticData, mu_sep: float = 0.0, mu_suf: float = 0.0, *, delta: float = 0.0, seed: int = 0
+    fair: SemiSyntheticData,
+    mu_sep: float = 0.0,
+    mu_suf: float = 0.0,
+    *,
+    delta: float = 0.0,
+    mu_sep_logit: float = 0.0,
+    mu_suf_logit: float = 0.0,
+    delta_logit: float = 0.0,
+    seed: int = 0,
 ) -> SemiSyntheticData:
-    """Treat the subgroup otherwise than its counterpart (section 3, step B).
+    """Treat the subgroup otherwise than its counterpart (section 3, step B, and appendix B.3 of the paper).
 
     Parameters
     ----------
@@ -140,6 +148,9 @@ def inject(
         Taken from the true probabilities: a violation of sufficiency.
     delta
         Added to both: another base rate, with predictions as good as before.
+    mu_sep_logit, mu_suf_logit, delta_logit
+        The same with log-odds: μ′_sep, μ′_suf and δ′ of appendix B.3, the shifts that a scan is made for. Beside shifts
+        of probabilities, they come first.
     seed
         For drawing outcomes anew where the true probabilities change.
 
@@ -154,15 +165,21 @@ def inject(
     True
     """
     biased = fair.members(fair.subgroup)
-    true, predicted = fair.true, fair.data[PREDICTION].to_numpy()
+    predicted = fair.data[PREDICTION].to_numpy()
+    true = _shifted(fair.true, biased, delta_logit - mu_suf_logit, delta - mu_suf)
     outcome = fair.data[OUTCOME].to_numpy()
-    if mu_suf or delta:
-        true = np.where(biased, np.clip(true + delta - mu_suf, _LEAST, _MOST), true)
+    if mu_suf or delta or mu_suf_logit or delta_logit:
         again = generator(seed, "outcomes anew").random(len(true)) < true
         outcome = np.where(biased, again, outcome).astype(int)
-    if mu_sep or delta:
-        predicted = np.where(biased, np.clip(predicted + delta + mu_sep, _LEAST, _MOST), predicted)
+    predicted = _shifted(predicted, biased, delta_logit + mu_sep_logit, delta + mu_sep)
     return replace(fair, data=_with_predictions(fair.data, outcome, predicted), true=true)
+
+
+def _shifted(chance: np.ndarray, biased: np.ndarray, log_odds: float, probability: float) -> np.ndarray:
+    """Shift the log-odds of some people, and then their probabilities, which stay away from 0 and 1."""
+    moved = expit(logit(chance) + log_odds) if log_odds else chance
+    moved = np.clip(moved + probability, _LEAST, _MOST) if probability else moved
+    return np.where(biased, moved, chance)
 
 
 def _with_predictions(people: pd.DataFrame, outcome: np.ndarray, predicted: np.ndarray) -> pd.DataFrame:

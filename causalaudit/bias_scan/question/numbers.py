@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from causalaudit.errors import DataError, check_count
-from causalaudit.people import check_draws, check_seed, check_share
+from causalaudit.people import check_seed, check_share
 
 NULLS = ("propensity", "permutation")
 
@@ -40,14 +40,10 @@ def check_numbers(
     """Refuse settings that make no sense, and return them as plain values."""
     check_count("iterations", iterations)
     check_count("top", top)
-    for name, count in (("permutations", permutations), ("posterior_draws", posterior_draws)):
+    for name, count in (("permutations", permutations), ("posterior_draws", posterior_draws), ("draws", draws or 0)):
         if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
             raise DataError(f"{name} is {count!r}, but must be a whole number of at least 0.")
-    if 0 < posterior_draws < fewest_draws(check_share("prob", prob)):
-        raise DataError(
-            f"posterior_draws is {posterior_draws}, but an interval of {prob:.0%} needs at least {fewest_draws(prob)} "
-            "draws (0: no interval)."
-        )
+    check_share("prob", prob)
     if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0 <= float(penalty) < np.inf:
         raise DataError(f"penalty is {penalty!r}, but must be a number of at least 0.")
     if null not in NULLS:
@@ -58,10 +54,27 @@ def check_numbers(
         "permutations": int(permutations),
         "null": str(null),
         "posterior_draws": int(posterior_draws),
-        "draws": check_draws(draws),
+        "draws": None if draws is None else int(draws),
         "split": None if split is None else check_share("split", split),
         "top": int(top),
         "alpha": check_share("alpha", alpha),
         "prob": check_share("prob", prob),
         "seed": check_seed(seed),
     }
+
+
+def draws_to_make(numbers: dict[str, Any]) -> int:
+    """Return how many draws of the disparity to make where there are no counterfactuals, by either argument."""
+    made, used, prob = (numbers[name] for name in ("posterior_draws", "draws", "prob"))
+    if made and used is not None and used != made:
+        raise DataError(
+            f"draws is {used} and posterior_draws {made}, but without counterfactuals both are the number of draws of "
+            "the disparity that are made: give one of them."
+        )
+    name, number = ("posterior_draws", made) if used is None else ("draws", used)
+    if 0 < number < fewest_draws(prob):
+        raise DataError(
+            f"{name} is {number}, but an interval of {prob:.0%} needs at least {fewest_draws(prob)} draws (0: no "
+            "interval)."
+        )
+    return int(number)

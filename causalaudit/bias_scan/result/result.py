@@ -188,11 +188,10 @@ class BiasScanResult(AuditResult):
         """What the intervals are, a row for each kind: `kind, level, type, scope, about, known`."""
         if self.measured.draws is None:
             return interval_table([])
-        known = (
-            "the causal model of the counterfactuals, with its couplings"
-            if self.measured.counterfactual
-            else "the models: one of the two, of the event and of who is protected, is right"
-        )
+        known = "the causal model of the counterfactuals, with its couplings"
+        if not self.measured.counterfactual:
+            given = ", taken as they were fitted" if self.measured.rows is None else ""
+            known = f"the models{given}: one of the two, of the event and of who is protected, is right"
         about = f"the disparity of the subgroup in the population, {self.search_words}"
         return interval_table([IntervalKind("credible", self.settings["prob"], "credible", "one unit", about, known)])
 
@@ -241,7 +240,7 @@ class BiasScanResult(AuditResult):
             beyond = self.table[end] > 0 if self.question.positive else self.table[end] < 0
             words = interval_words(self.settings["prob"], HONEST)
             return beyond.to_numpy(dtype=bool), f"its interval ({words}; each subgroup by itself) is {side} 0"
-        advice = "split=" if self.measured.counterfactual else "permutations=, or split= with posterior_draws="
+        advice = "split=" if self.measured.counterfactual else "permutations=, or split= with draws="
         return best & False, f"none: a score is no test, and the search is not accounted for without {advice}"
 
     @property
