@@ -19,6 +19,7 @@ from causalaudit.randomness import generator
 from causalaudit.scm.execution import numerics, over_draws
 from causalaudit.scm.handlers import Intervene, Mechanisms, Record, Simulate, Tensors, run
 from causalaudit.scm.score import log_probability
+from causalaudit.scm.simulation import ROWS, drawn_rows, given_people
 
 _FEWEST, _MOST = 2**10, 2**15  # people at each draw: a power of two near the number in the data
 _BITS = 32
@@ -134,7 +135,13 @@ class SimulatedPeople(Tabled):
     def _run(self, theta: Tensors, do: Tensors, uniforms: Tensors) -> Record:
         record = Record()
         simulate = Simulate(self._mechanisms, uniforms)
-        run(self.scm.program, self.number_of_people, record, simulate, Intervene({**theta, **do}))
+        run(
+            self.scm.program,
+            self.number_of_people,
+            record,
+            simulate,
+            Intervene({**theta, **drawn_rows(self._given, uniforms), **do}),
+        )
         return record
 
     # The noise
@@ -146,7 +153,13 @@ class SimulatedPeople(Tabled):
     @cached_property
     def _widths(self) -> dict[str, int | None]:
         laws = self.scm.structure.laws
-        return {name: noise.width(laws[name]) for name, noise in self._mechanisms.noises.items()}
+        rows = {ROWS: None} if self._given else {}
+        return {**{name: noise.width(laws[name]) for name, noise in self._mechanisms.noises.items()}, **rows}
+
+    @cached_property
+    def _given(self) -> Tensors:
+        """The covariates of the data that the program conditions on: people are drawn from their rows."""
+        return given_people(self.scm, self.posterior.data)
 
     @cached_property
     def _net(self) -> np.ndarray:

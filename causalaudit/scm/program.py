@@ -19,10 +19,11 @@ from causalaudit.randomness import seeded
 from causalaudit.scm.columns import Codec, check_support, site_column
 from causalaudit.scm.coords import Names, named_axes
 from causalaudit.scm.execution import numerics
+from causalaudit.scm.given import Given
 from causalaudit.scm.graph import Diagram
-from causalaudit.scm.handlers import PLATE, Intervene, Mechanisms, Program, Record, Tensors, run
+from causalaudit.scm.handlers import PLATE, Intervene, Mechanisms, Program, Record, Tensors, has_noise, run
 from causalaudit.scm.inspection import in_house_form, inspect_program
-from causalaudit.scm.noise import COUPLINGS, couplings_of, noise_of
+from causalaudit.scm.noise import COUPLINGS, couplings_of, is_discrete, noise_of
 from causalaudit.scm.simulation import prior_draws, simulate
 
 
@@ -131,6 +132,11 @@ class SCM:
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name in self.variables if name not in self.latents)
 
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The variables that are conditioned on, not modelled."""
+        return tuple(name for name, law in self.structure.laws.items() if isinstance(law, Given))
+
     @cached_property
     def families(self) -> dict[str, str]:
         """The family of each variable's distribution."""
@@ -164,7 +170,7 @@ class SCM:
             if len(set(values)) != len(values):
                 raise ProgramError(f"The levels of {column!r} are not distinct: {values}.")
             size = self._support_size(column)
-            if size != len(values) and not isinstance(self.structure.laws[column], dist.Delta):
+            if size != len(values) and has_noise(self.structure.laws[column]):
                 raise ProgramError(
                     f"{column!r} has {len(values)} levels {values}, but its distribution ({self.families[column]}) has "
                     f"{size or 'infinitely many'} values. Give one level for each."
@@ -210,9 +216,7 @@ class SCM:
         >>> ca.models.standard_prediction.scm_b().couplings()["W"]
         'monotone'
         """
-        laws: dict[str, Any] = {
-            name: law for name, law in self.structure.laws.items() if not isinstance(law, dist.Delta)
-        }
+        laws: dict[str, Any] = {name: law for name, law in self.structure.laws.items() if has_noise(law)}
         chosen = {name: couplings_of(law)[0] for name, law in laws.items()}
         if coupling is None:
             return chosen
@@ -229,7 +233,7 @@ class SCM:
                 )
         if isinstance(coupling, Mapping):
             return {**chosen, **coupling}
-        discrete = {name for name, law in laws.items() if law.support.is_discrete and coupling in couplings_of(law)}
+        discrete = {name for name, law in laws.items() if is_discrete(law) and coupling in couplings_of(law)}
         return {name: coupling if name in discrete else default for name, default in chosen.items()}
 
     def mechanisms(self, coupling: str | Mapping[str, str] | None = None) -> Mechanisms:
@@ -269,8 +273,17 @@ class SCM:
 
     # Simulation
 
-    def prior_predictive(self, n: int, draws: int = 200, seed: int = 0) -> xr.Dataset:
+    def prior_predictive(
+        self, n: int, draws: int = 200, seed: int = 0, *, data: pd.DataFrame | None = None
+    ) -> xr.Dataset:
         """Draw parameters from the prior, and people from each draw.
+
+        Parameters
+        ----------
+        n, draws, seed
+            How many people, for how many draws of the parameters, and the seed of both.
+        data
+            A table whose rows give the covariates that the program has as `Given`; needed if there are any.
 
         Returns
         -------
@@ -287,4 +300,4 @@ class SCM:
         """
         check_count("n", n)
         check_count("draws", draws)
-        return simulate(self, prior_draws(self, draws, seed), n, draws, seed)
+        return simulate(self, prior_draws(self, draws, seed), n, draws, seed, data=data)
