@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from typing import Any
 
@@ -19,6 +19,7 @@ from causalaudit.randomness import seeded
 from causalaudit.scm.columns import Codec, check_support, site_column
 from causalaudit.scm.coords import Names, named_axes
 from causalaudit.scm.execution import numerics
+from causalaudit.scm.exogenous import enter_noises, refuse_bound_latents, unnamed_noises
 from causalaudit.scm.given import Given
 from causalaudit.scm.graph import Diagram
 from causalaudit.scm.handlers import PLATE, Intervene, Mechanisms, Program, Record, Tensors, has_noise, run
@@ -44,6 +45,8 @@ class SCM:
         sees.
     latents
         Per-person sites that have no column. A `pyro.deterministic` need not be named: without a column it is computed.
+        A continuous one without causes that enters one `pyro.deterministic` with a column, which rises or falls with
+        it everywhere, is the noise of that variable (`noises`), as in textbooks, and no variable of its own.
     coords
         For parameters with several entries: the names of these, along the last axis, or a tuple with the names along
         each axis. Summaries, draws and saved files show them in place of numbers.
@@ -59,6 +62,8 @@ class SCM:
     parameters, derived, variables, columns : tuple of str
         Global sample sites; global deterministic sites; per-person sites in causal order; those of them
         that have a column.
+    noises : dict
+        From a `pyro.deterministic` to the exogenous site that is its noise.
     coords : dict
         From a parameter to a tuple of lists: the names along each of its axes.
 
@@ -98,10 +103,16 @@ class SCM:
             raise ProgramError(
                 f"latents must be a collection of names, but is the text {latents!r}: write [{latents!r}]."
             )
-        self.program = in_house_form(program, plate)
+        self._rebuilt = partial(
+            SCM, program, levels, coords=coords, plate=plate, name=name or getattr(program, "__name__", "scm")
+        )
         self.name = name or getattr(program, "__name__", "scm")
-        self.latents = tuple(latents)
+        self.program, self.latents = in_house_form(program, plate), tuple(latents)
         self.structure = inspect_program(self.program, self.latents)
+        self.program, self.noises = enter_noises(self.program, self.structure, self.latents)
+        if self.noises:
+            self.latents = tuple(latent for latent in latents if latent not in self.noises.values())
+            self.structure = inspect_program(self.program, self.latents)
         if not self.columns:
             raise ProgramError("Every variable of the program is latent: at least one must have a column.")
         self.levels = {column: list(values) for column, values in (levels or {}).items()}
@@ -183,7 +194,18 @@ class SCM:
         return int(law.enumerate_support(expand=False).shape[0])
 
     def with_columns_of(self, data: pd.DataFrame) -> "SCM":
-        """Return the model of a table: `pyro.deterministic` sites without a column are computed, as latents are."""
+        """Return the model of a table: `pyro.deterministic` sites without a column are computed, as latents are.
+
+        Raises
+        ------
+        ProgramError
+            If a computed site with a column determines a continuous latent that is not its noise alone.
+        """
+        absent = [name for name in self.noises if name not in data.columns]
+        unnamed = unnamed_noises(self.structure, self.latents, data.columns)
+        if absent or unnamed:
+            return self._rebuilt((*self.latents, *self.noises.values(), *absent, *unnamed)).with_columns_of(data)
+        refuse_bound_latents(self.structure, self.latents, data.columns)
         computed = [
             name
             for name in self.columns
