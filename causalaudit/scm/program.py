@@ -26,6 +26,7 @@ from causalaudit.scm.handlers import PLATE, Intervene, Mechanisms, Program, Reco
 from causalaudit.scm.inspection import in_house_form, inspect_program
 from causalaudit.scm.noise import COUPLINGS, couplings_of, is_discrete, noise_of
 from causalaudit.scm.simulation import prior_draws, simulate
+from causalaudit.scm.vectors import vector_columns, with_vectors_split, without_order
 
 
 class SCM:
@@ -47,6 +48,9 @@ class SCM:
         Per-person sites that have no column. A `pyro.deterministic` need not be named: without a column it is computed.
         A continuous one without causes that enters one `pyro.deterministic` with a column, which rises or falls with
         it everywhere, is the noise of that variable (`noises`), as in textbooks, and no variable of its own.
+    columns
+        For sites whose values are vectors (Independent, MultivariateNormal, Dirichlet): the columns of their numbers.
+        Each is a variable of its own; those that share noise have a latent cause in the diagram, and are set together.
     coords
         For parameters with several entries: the names of these, along the last axis, or a tuple with the names along
         each axis. Summaries, draws and saved files show them in place of numbers.
@@ -95,6 +99,7 @@ class SCM:
         levels: Mapping[str, Sequence[Any]] | None = None,
         latents: Collection[str] = (),
         *,
+        columns: Mapping[str, Sequence[str]] | None = None,
         coords: Mapping[str, Names] | None = None,
         plate: str = PLATE,
         name: str | None = None,
@@ -103,16 +108,19 @@ class SCM:
             raise ProgramError(
                 f"latents must be a collection of names, but is the text {latents!r}: write [{latents!r}]."
             )
-        self._rebuilt = partial(
-            SCM, program, levels, coords=coords, plate=plate, name=name or getattr(program, "__name__", "scm")
-        )
         self.name = name or getattr(program, "__name__", "scm")
-        self.program, self.latents = in_house_form(program, plate), tuple(latents)
+        self._rebuilt = partial(SCM, program, levels, columns=columns, coords=coords, plate=plate, name=self.name)
+        self.program = in_house_form(program, plate)
+        split, self.vectors = vector_columns(self.program, columns or {}, latents)
+        if split:
+            self.program = with_vectors_split(self.program, split)
+        self.latents = tuple(part for latent in latents for part in split.get(latent, [latent]))
         self.structure = inspect_program(self.program, self.latents)
         self.program, self.noises = enter_noises(self.program, self.structure, self.latents)
         if self.noises:
-            self.latents = tuple(latent for latent in latents if latent not in self.noises.values())
+            self.latents = tuple(latent for latent in self.latents if latent not in self.noises.values())
             self.structure = inspect_program(self.program, self.latents)
+        without_order(self.structure.graph, self.vectors)
         if not self.columns:
             raise ProgramError("Every variable of the program is latent: at least one must have a column.")
         self.levels = {column: list(values) for column, values in (levels or {}).items()}
@@ -265,7 +273,10 @@ class SCM:
             name: noise_of(structure.laws[name], name, chosen, name in structure.shape_has_parents)
             for name, chosen in self.couplings(coupling).items()
         }
-        parents = {name: tuple(self.graph.predecessors(name)) for name in self.variables}
+        parents = {
+            name: tuple(parent for parent in self.graph.predecessors(name) if parent in self.variables)
+            for name in self.variables
+        }
         vectors = frozenset(name for name, law in structure.laws.items() if isinstance(law, OneHotCategorical))
         return Mechanisms(noises, parents, structure.dtypes, vectors)
 

@@ -28,6 +28,7 @@ _SUPPORTED = sorted(
     | {"Bernoulli", "Categorical", "OneHotCategorical", "OrderedLogistic", "Delta", "pyro.deterministic"}
     | {"LogNormal, Weibull, Pareto, InverseGamma and any TransformedDistribution with an invertible chain"}
     | {"MixtureSameFamily, ZeroInflatedPoisson, ZeroInflatedNegativeBinomial, and Truncated, Censored and Hurdle of "}
+    | {"Independent, MultivariateNormal and Dirichlet with their columns"}
     | {"causalaudit.distributions", "any other one-dimensional distribution with a cdf"}
 )
 
