@@ -12,6 +12,7 @@ from typing import Any
 import pyro
 import pyro.distributions as dist
 import torch
+from pyro.distributions.transforms.spline import ConditionedSpline
 from pyro.poutine.messenger import Messenger
 from pyro.poutine.util import site_is_subsample
 from torch.distributions import Distribution, OneHotCategorical
@@ -22,6 +23,7 @@ from causalaudit.randomness import seeded
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.graph import Diagram
 from causalaudit.scm.handlers import Message, Program, is_person, law_of, run
+from causalaudit.scm.splines import SplineOfNumbers
 
 Columns = Mapping[str, Sequence[str]]
 Parts = Iterator[Any]
@@ -49,6 +51,10 @@ class _FirstOfOne(Transform):
         return found if self.inner.domain.event_dim else found.squeeze(-1)
 
 
+def _of_numbers(transform: Any) -> Transform:
+    return SplineOfNumbers(transform) if isinstance(transform, ConditionedSpline) else _FirstOfOne(transform)
+
+
 def _number(constraint: Any) -> Any:
     return getattr(constraint, "base_constraint", constraint)
 
@@ -57,7 +63,7 @@ def _pick(law: Any, place: int) -> Distribution:
     """Return one of the laws along the last axis of a batch."""
     if isinstance(law, dist.TransformedDistribution) and not _arguments(law):
         base = _pick(law.base_dist, place)
-        return dist.TransformedDistribution(base, [_FirstOfOne(transform) for transform in law.transforms])
+        return dist.TransformedDistribution(base, [_of_numbers(transform) for transform in law.transforms])
     picked: Distribution = type(law)(**{name: value[..., place] for name, value in _arguments(law).items()})
     return picked
 
@@ -83,7 +89,7 @@ def _parts(law: Any, values: list[torch.Tensor]) -> Parts:
         yield from (_pick(law.base_dist, place) for place in range(law.event_shape[0]))
     else:  # of one number
         base = law.base_dist.base_dist if isinstance(law.base_dist, dist.Independent) else law.base_dist
-        transforms = [_FirstOfOne(transform) for transform in law.transforms]
+        transforms = [_of_numbers(transform) for transform in law.transforms]
         yield dist.TransformedDistribution(_pick(base, 0), transforms)
 
 
