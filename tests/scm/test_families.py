@@ -229,3 +229,65 @@ def test_bases_that_cannot_be_limited_are_refused():
         Hurdle(dist.Poisson(2.0))
     with pytest.raises(ProgramError, match="'vM' has the distribution VonMises"):
         noise_of(dist.VonMises(torch.tensor(0.0), torch.tensor(1.0)), "vM")
+
+
+def patients(n):
+    effect = pyro.sample("effect", dist.Normal(0.0, 1.0))
+    with pyro.plate("individuals", n):
+        treated = pyro.sample("treated", dist.Bernoulli(0.5))
+        followed = pyro.sample("followed", ca.Given())
+        time = dist.Weibull((effect * treated).exp(), torch.full((n,), 1.5))
+        pyro.sample("time", Censored(time, high=followed))
+
+
+def test_survival_times_are_censored_by_each_persons_own_follow_up():
+    rng = np.random.default_rng(1)
+    treated, followed = rng.integers(0, 2, 200), rng.uniform(0.3, 2.0, 200)
+    time = np.minimum(rng.weibull(1.5, 200) * np.exp(0.7 * treated), followed)
+    people = pd.DataFrame({"treated": treated, "followed": followed, "time": time})
+    posterior = ca.fit(ca.SCM(patients), people, draws=400, chains=1, method="laplace")
+    grid = np.linspace(-0.5, 2.0, 400)[:, None]
+    weibull = stats.weibull_min(1.5, 0, np.exp(grid * treated))
+    log = np.where(time == followed, weibull.logsf(time), weibull.logpdf(time)).sum(1) + stats.norm().logpdf(grid[:, 0])
+    weights = np.exp(log - log.max()) / np.exp(log - log.max()).sum()
+    mean, sd = weights @ grid[:, 0], np.sqrt(weights @ grid[:, 0] ** 2 - (weights @ grid[:, 0]) ** 2)
+    drawn = posterior.parameters()["effect"]
+    assert drawn.mean() == pytest.approx(mean, abs=4 * sd / np.sqrt(300))
+    assert drawn.std() == pytest.approx(sd, rel=0.15)
+    untreated = ca.counterfactuals(posterior, {"treated": 0}, draws=50).dataset["time"].to_numpy()
+    shrunk = time * np.exp(-posterior.parameters(50)["effect"][:, None] * treated)
+    seen = time < followed  # with the noise that is known, time is scaled; of the others it is at least so long
+    np.testing.assert_allclose(untreated[:, seen], np.minimum(shrunk, followed)[:, seen], rtol=1e-9)
+    assert (untreated[:, ~seen] >= np.minimum(shrunk, followed)[:, ~seen] * (1 - 1e-9)).all()
+    longer = ca.counterfactuals(posterior, {"followed": 1e9}, draws=50).dataset["time"].to_numpy()
+    np.testing.assert_allclose(longer[:, seen], np.broadcast_to(time[seen], (50, seen.sum())), rtol=1e-9)
+    assert (longer[:, ~seen] > time[~seen]).all()
+
+
+FITTED = [
+    "GammaPoisson",
+    "BetaBinomial",
+    "ZeroInflatedPoisson",
+    "Hurdle of a count",
+    "Mixture",
+    "Truncated LogNormal",
+    "Hurdle",
+]
+
+
+@pytest.mark.parametrize("family", FITTED)
+def test_the_mode_is_where_the_likelihood_is_greatest(family):
+    def program(n):
+        b = pyro.sample("b", dist.Normal(0.0, 1.0))
+        with pyro.plate("individuals", n):
+            x = pyro.sample("x", dist.Bernoulli(0.5))
+            pyro.sample("y", FAMILIES[family](0.3 + b * x))
+
+    x = torch.arange(200) % 2
+    pyro.set_rng_seed(3)
+    y = FAMILIES[family](0.3 + 0.5 * x.double()).sample()
+    people = pd.DataFrame({"x": x.numpy(), "y": y.numpy()})
+    found = ca.fit(ca.SCM(program), people, method="ml", draws=1, chains=1).parameters()["b"]
+    loss = lambda b: -float(FAMILIES[family](0.3 + b * x.double()).log_prob(y).sum())  # noqa: E731
+    best = optimize.minimize_scalar(loss, bounds=(-1, 2), method="bounded", options={"xatol": 1e-9})
+    np.testing.assert_allclose(found.ravel(), best.x, atol=1e-5)
