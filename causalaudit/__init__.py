@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from causalaudit.recourse import Actions as Actions
     from causalaudit.recourse import audit_recourse as audit_recourse
     from causalaudit.scm import SCM as SCM
+    from causalaudit.scm import Given as Given
     from causalaudit.scm import diagram as diagram
+    from causalaudit.scm import distributions as distributions
     from causalaudit.situation_testing import Gower as Gower
     from causalaudit.situation_testing import intersection as intersection
     from causalaudit.situation_testing import multiple_discrimination as multiple_discrimination
@@ -46,7 +48,7 @@ _ROOMS = {
     "inference": ["Posterior", "fit"],
     "loading": ["load"],
     "recourse": ["Actions", "audit_recourse"],
-    "scm": ["SCM", "diagram"],
+    "scm": ["SCM", "Given", "diagram", "distributions"],
     "situation_testing": ["Gower", "intersection", "multiple_discrimination", "situation_testing"],
     "worlds": ["test_diagram"],
 }

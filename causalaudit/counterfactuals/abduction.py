@@ -44,6 +44,15 @@ class Abduction:
     """The places of these people among all who were asked about, None if they are all."""
     total: int | None = None
 
+    def __post_init__(self) -> None:
+        for group in self.scm.vectors:
+            missing = [name for name in group if name not in self.do]
+            if 0 < len(missing) < len(group):
+                raise InterventionError(
+                    f"{', '.join(map(repr, group))} are one vector with a common noise, of which {missing[0]!r} is not "
+                    "set: set all of its numbers, or write them as sites of their own, which says what causes what."
+                )
+
     @cached_property
     def scm(self) -> SCM:
         return self.posterior.scm

@@ -19,6 +19,7 @@ from causalaudit.randomness import generator
 from causalaudit.scm.execution import numerics, over_draws
 from causalaudit.scm.handlers import Intervene, Mechanisms, Record, Simulate, Tensors, run
 from causalaudit.scm.score import log_probability
+from causalaudit.scm.simulation import ROWS, drawn_rows, given_people
 
 _FEWEST, _MOST = 2**10, 2**15  # people at each draw: a power of two near the number in the data
 _BITS = 32
@@ -149,7 +150,8 @@ class SimulatedPeople(Tabled):
         record = Record()
         anew = {} if left is None else {name: uniforms[name + _ANEW] for name in self.independent}
         simulate = Simulate(self._mechanisms, uniforms, anew, left)
-        run(self.scm.program, self.number_of_people, record, simulate, Intervene({**theta, **do}))
+        rows = drawn_rows(self._given, uniforms)
+        run(self.scm.program, self.number_of_people, record, simulate, Intervene({**theta, **rows, **do}))
         return record
 
     # The noise
@@ -162,7 +164,13 @@ class SimulatedPeople(Tabled):
     def _widths(self) -> dict[str, int | None]:
         laws = self.scm.structure.laws
         widths = {name: noise.width(laws[name]) for name, noise in self._mechanisms.noises.items()}
-        return {**widths, **{name + _ANEW: widths[name] for name in self.independent}}
+        rows = {ROWS: None} if self._given else {}
+        return {**widths, **{name + _ANEW: widths[name] for name in self.independent}, **rows}
+
+    @cached_property
+    def _given(self) -> Tensors:
+        """The covariates of the data that the program conditions on: people are drawn from their rows."""
+        return given_people(self.scm, self.posterior.data)
 
     @cached_property
     def _net(self) -> np.ndarray:

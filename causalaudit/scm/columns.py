@@ -12,6 +12,7 @@ from torch.distributions import Distribution, OneHotCategorical, constraints
 
 from causalaudit.errors import DataError, nearest
 from causalaudit.people import pick_column
+from causalaudit.scm.noise import is_discrete
 
 
 def site_column(name: str, data: pd.DataFrame) -> "pd.Series[Any]":
@@ -30,7 +31,7 @@ def check_support(name: str, values: torch.Tensor, law: Distribution) -> None:
         return
     support: Any = law.support
     # A range that depends on parameters (Uniform) is the business of the likelihood.
-    if not support.is_discrete and constraints.is_dependent(type(law).support):
+    if not is_discrete(law) and constraints.is_dependent(type(law).support):
         return
     bad = ~support.check(values)
     if bool(bad.any()):

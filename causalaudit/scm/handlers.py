@@ -16,6 +16,7 @@ from pyro.poutine.util import site_is_subsample
 from torch.distributions import Distribution
 
 from causalaudit.errors import ProgramError
+from causalaudit.scm.given import Given
 from causalaudit.scm.noise import Noise
 
 PLATE = "individuals"
@@ -56,7 +57,13 @@ def law_of(message: Message) -> Distribution:
         law: Distribution = dist.Delta(value, event_dim=0)
         return law
     fn: Distribution = message["fn"]
-    return fn
+    # Pyro wraps a family that cannot be expanded; the values of people broadcast against it all the same.
+    return fn.base_dist if isinstance(fn, dist.ExpandedDistribution) else fn
+
+
+def has_noise(law: Distribution) -> bool:
+    """Tell whether a variable has noise of its own: it is neither computed nor given."""
+    return not isinstance(law, dist.Delta | Given)
 
 
 class Intervene(Messenger):
@@ -211,7 +218,7 @@ class Simulate(Messenger):
     def _pyro_sample(self, message: Message) -> None:
         if is_person(message) and not site_is_subsample(message) and not message["infer"].get("_set"):
             name, law = message["name"], law_of(message)
-            if isinstance(law, dist.Delta):
+            if not has_noise(law):
                 return
             uniform = self.anew.get(name, self.uniforms[name])
             noise = {name: self.mechanisms.noises[name].fresh(law, uniform)}

@@ -19,13 +19,16 @@ from torch.distributions import Distribution
 from causalaudit.errors import ProgramError, nearest
 from causalaudit.randomness import seeded
 from causalaudit.scm.execution import numerics
+from causalaudit.scm.given import Given
 from causalaudit.scm.graph import Diagram
-from causalaudit.scm.handlers import PLATE, Intervene, Program, Record, Tensors, run
-from causalaudit.scm.noise import has_shape, noise_of
+from causalaudit.scm.handlers import PLATE, Intervene, Program, Record, Tensors, has_noise, run
+from causalaudit.scm.noise import has_shape, is_discrete, noise_of
+from causalaudit.scm.plain_torch import uses_plain_torch, with_pyro_families
 from causalaudit.scm.plates import plate_of_people, with_people_in
 from causalaudit.scm.precision import in_double, makes_single
 from causalaudit.scm.tracing import PEOPLE, CheckedRun, finite_traces, same_sites, trace
 
+_RELATIVE = 1e-9  # how much a person's numbers may differ when others are in the table, relative to their unit
 _LIBRARIES = tuple(str(Path(module.__file__ or "").parent) for module in (torch, pyro))
 
 
@@ -59,7 +62,9 @@ class Structure:
 
 
 def in_house_form(program: Program, plate: str) -> Program:
-    """Return a program with its plate of people under the one name, and in float64 if it makes anything shorter."""
+    """Return a program with Pyro's distributions, in float64, and with its plate of people under the one name."""
+    if uses_plain_torch(program, PEOPLE):
+        program = with_pyro_families(program)
     if makes_single(partial(plate_of_people, program, plate)):
         program = in_double(program)
     found = plate_of_people(program, plate)
@@ -78,12 +83,14 @@ def inspect_program(program: Program, latents: Collection[str]) -> Structure:
         for latent in latents:
             if list(latents).count(latent) > 1:
                 raise ProgramError(f"The latent {latent!r} is named twice.")
+            if isinstance(first.laws.get(latent), Given):
+                raise ProgramError(f"The latent {latent!r} is Given: what is conditioned on must have a column.")
             if latent not in variables:
                 raise ProgramError(
                     f"The latent {latent!r} is not a site inside the plate: {nearest(latent, variables)}"
                 )
         for name in variables:
-            if not isinstance(first.laws[name], dist.Delta):
+            if has_noise(first.laws[name]):
                 noise_of(first.laws[name], name)
         known = _tracked_parents(program, first)
         shape_has_parents = _verify_dependences(program, traces, known)
@@ -141,7 +148,7 @@ def _signature(law: Distribution, name: str, reference: CheckedRun) -> tuple[tor
     if isinstance(law, dist.Delta):
         return (law.v,)
     log_prob = law.log_prob(reference.values[name])
-    if reference.kinds[name] != "variable":
+    if reference.kinds[name] != "variable" or not has_noise(law):
         return (log_prob,)
     noise = noise_of(law, name)
     width = noise.width(law)
@@ -203,7 +210,7 @@ def _alternative(name: str, base: CheckedRun, other: CheckedRun) -> torch.Tensor
         codes = law.enumerate_support(expand=False).reshape(-1)
         position = (codes == value.unsqueeze(-1)).to(torch.int64).argmax(-1)
         changed = codes[(position + 1) % len(codes)]
-    elif law.support.is_discrete:
+    elif is_discrete(law):
         changed = value + 1
     else:
         changed = other.values[name]
@@ -257,6 +264,7 @@ def _verify_alone(program: Program, traces: list[CheckedRun]) -> None:
     for base in traces[:2]:
         fixed = {name: value for name, value in base.values.items() if base.kinds[name] != "derived"}
         together = _signatures(program, fixed, base)
+        slack = _rounding(program, fixed, base, together)
         for place in range(base.n):
             alone = CheckedRun(1)
             alone.kinds = base.kinds
@@ -266,14 +274,39 @@ def _verify_alone(program: Program, traces: list[CheckedRun]) -> None:
             }
             single = _signatures(program, {name: alone.values[name] for name in fixed}, alone)
             for name in base.names("variable"):
-                for one, all_ in zip(single[name], together[name], strict=True):
-                    if not torch.allclose(one.double(), all_[place : place + 1].double(), rtol=1e-9, equal_nan=True):
+                for one, all_, unsure in zip(single[name], together[name], slack[name], strict=True):
+                    if not _close(one.double(), all_.double(), unsure, place):
                         raise ProgramError(
                             f"The distribution of {name!r} of a person is another when that person is alone in the "
                             "table. In an SCM it depends neither on other people (a maximum, a shift, a rank) nor on "
                             "the place in the table (torch.arange(n), numbers from outside): make such a covariate a "
-                            "site with a column."
+                            "site with a column, and if it is to be conditioned on, not modelled, write "
+                            'x = pyro.sample("x", ca.Given()).'
                         )
+
+
+def _rounding(
+    program: Program, fixed: Tensors, base: CheckedRun, signatures: dict[str, tuple[torch.Tensor, ...]]
+) -> dict[str, tuple[torch.Tensor, ...]]:
+    """Return how much a relative change of 10^-9 of a value moves its density: a narrow law magnifies rounding."""
+    near = CheckedRun(base.n)
+    near.kinds = base.kinds
+    near.values = {
+        name: value * (1 + _RELATIVE) if value.is_floating_point() else value for name, value in base.values.items()
+    }
+    moved = _signatures(program, fixed, near)
+    return {
+        name: tuple((one.double() - two.double()).abs() for one, two in zip(moved[name], parts, strict=True))
+        for name, parts in signatures.items()
+    }
+
+
+def _close(one: torch.Tensor, together: torch.Tensor, unsure: torch.Tensor, place: int) -> bool:
+    """Tell whether numbers of a person alone are those in the table, up to rounding in the units of all people."""
+    here, unsure = together[place : place + 1], unsure[place : place + 1]
+    unit = torch.where(together.isfinite(), together.abs(), 0.0).max()
+    limit = _RELATIVE * unit + torch.where(unsure.isfinite(), unsure, 0.0)
+    return bool((((one - here).abs() <= limit) | (one == here) | (one.isnan() & here.isnan())).all())
 
 
 def _verify_vmap(program: Program, traces: list[CheckedRun]) -> None:

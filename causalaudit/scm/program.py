@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from typing import Any
 
@@ -19,11 +19,14 @@ from causalaudit.randomness import seeded
 from causalaudit.scm.columns import Codec, check_support, site_column
 from causalaudit.scm.coords import Names, named_axes
 from causalaudit.scm.execution import numerics
+from causalaudit.scm.exogenous import enter_noises, refuse_bound_latents, unnamed_noises
+from causalaudit.scm.given import Given
 from causalaudit.scm.graph import Diagram
-from causalaudit.scm.handlers import PLATE, Intervene, Mechanisms, Program, Record, Tensors, run
+from causalaudit.scm.handlers import PLATE, Intervene, Mechanisms, Program, Record, Tensors, has_noise, run
 from causalaudit.scm.inspection import in_house_form, inspect_program
-from causalaudit.scm.noise import COUPLINGS, couplings_of, noise_of
+from causalaudit.scm.noise import COUPLINGS, couplings_of, is_discrete, noise_of
 from causalaudit.scm.simulation import prior_draws, simulate
+from causalaudit.scm.vectors import vector_columns, with_vectors_split, without_order
 
 
 class SCM:
@@ -43,6 +46,11 @@ class SCM:
         sees.
     latents
         Per-person sites that have no column. A `pyro.deterministic` need not be named: without a column it is computed.
+        A continuous one without causes that enters one `pyro.deterministic` with a column, which rises or falls with
+        it everywhere, is the noise of that variable (`noises`), as in textbooks, and no variable of its own.
+    columns
+        For sites whose values are vectors (Independent, MultivariateNormal, Dirichlet): the columns of their numbers.
+        Each is a variable of its own; those that share noise have a latent cause in the diagram, and are set together.
     coords
         For parameters with several entries: the names of these, along the last axis, or a tuple with the names along
         each axis. Summaries, draws and saved files show them in place of numbers.
@@ -58,6 +66,8 @@ class SCM:
     parameters, derived, variables, columns : tuple of str
         Global sample sites; global deterministic sites; per-person sites in causal order; those of them
         that have a column.
+    noises : dict
+        From a `pyro.deterministic` to the exogenous site that is its noise.
     coords : dict
         From a parameter to a tuple of lists: the names along each of its axes.
 
@@ -89,6 +99,7 @@ class SCM:
         levels: Mapping[str, Sequence[Any]] | None = None,
         latents: Collection[str] = (),
         *,
+        columns: Mapping[str, Sequence[str]] | None = None,
         coords: Mapping[str, Names] | None = None,
         plate: str = PLATE,
         name: str | None = None,
@@ -97,10 +108,19 @@ class SCM:
             raise ProgramError(
                 f"latents must be a collection of names, but is the text {latents!r}: write [{latents!r}]."
             )
-        self.program = in_house_form(program, plate)
         self.name = name or getattr(program, "__name__", "scm")
-        self.latents = tuple(latents)
+        self._rebuilt = partial(SCM, program, levels, columns=columns, coords=coords, plate=plate, name=self.name)
+        self.program = in_house_form(program, plate)
+        split, self.vectors = vector_columns(self.program, columns or {}, latents)
+        if split:
+            self.program = with_vectors_split(self.program, split)
+        self.latents = tuple(part for latent in latents for part in split.get(latent, [latent]))
         self.structure = inspect_program(self.program, self.latents)
+        self.program, self.noises = enter_noises(self.program, self.structure, self.latents)
+        if self.noises:
+            self.latents = tuple(latent for latent in self.latents if latent not in self.noises.values())
+            self.structure = inspect_program(self.program, self.latents)
+        without_order(self.structure.graph, self.vectors)
         if not self.columns:
             raise ProgramError("Every variable of the program is latent: at least one must have a column.")
         self.levels = {column: list(values) for column, values in (levels or {}).items()}
@@ -130,6 +150,11 @@ class SCM:
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name in self.variables if name not in self.latents)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The variables that are conditioned on, not modelled."""
+        return tuple(name for name, law in self.structure.laws.items() if isinstance(law, Given))
 
     @cached_property
     def families(self) -> dict[str, str]:
@@ -164,7 +189,7 @@ class SCM:
             if len(set(values)) != len(values):
                 raise ProgramError(f"The levels of {column!r} are not distinct: {values}.")
             size = self._support_size(column)
-            if size != len(values) and not isinstance(self.structure.laws[column], dist.Delta):
+            if size != len(values) and has_noise(self.structure.laws[column]):
                 raise ProgramError(
                     f"{column!r} has {len(values)} levels {values}, but its distribution ({self.families[column]}) has "
                     f"{size or 'infinitely many'} values. Give one level for each."
@@ -177,7 +202,18 @@ class SCM:
         return int(law.enumerate_support(expand=False).shape[0])
 
     def with_columns_of(self, data: pd.DataFrame) -> "SCM":
-        """Return the model of a table: `pyro.deterministic` sites without a column are computed, as latents are."""
+        """Return the model of a table: `pyro.deterministic` sites without a column are computed, as latents are.
+
+        Raises
+        ------
+        ProgramError
+            If a computed site with a column determines a continuous latent that is not its noise alone.
+        """
+        absent = [name for name in self.noises if name not in data.columns]
+        unnamed = unnamed_noises(self.structure, self.latents, data.columns)
+        if absent or unnamed:
+            return self._rebuilt((*self.latents, *self.noises.values(), *absent, *unnamed)).with_columns_of(data)
+        refuse_bound_latents(self.structure, self.latents, data.columns)
         computed = [
             name
             for name in self.columns
@@ -210,9 +246,7 @@ class SCM:
         >>> ca.models.standard_prediction.scm_b().couplings()["W"]
         'monotone'
         """
-        laws: dict[str, Any] = {
-            name: law for name, law in self.structure.laws.items() if not isinstance(law, dist.Delta)
-        }
+        laws: dict[str, Any] = {name: law for name, law in self.structure.laws.items() if has_noise(law)}
         chosen = {name: couplings_of(law)[0] for name, law in laws.items()}
         if coupling is None:
             return chosen
@@ -229,7 +263,7 @@ class SCM:
                 )
         if isinstance(coupling, Mapping):
             return {**chosen, **coupling}
-        discrete = {name for name, law in laws.items() if law.support.is_discrete and coupling in couplings_of(law)}
+        discrete = {name for name, law in laws.items() if is_discrete(law) and coupling in couplings_of(law)}
         return {name: coupling if name in discrete else default for name, default in chosen.items()}
 
     def mechanisms(self, coupling: str | Mapping[str, str] | None = None) -> Mechanisms:
@@ -239,7 +273,10 @@ class SCM:
             name: noise_of(structure.laws[name], name, chosen, name in structure.shape_has_parents)
             for name, chosen in self.couplings(coupling).items()
         }
-        parents = {name: tuple(self.graph.predecessors(name)) for name in self.variables}
+        parents = {
+            name: tuple(parent for parent in self.graph.predecessors(name) if parent in self.variables)
+            for name in self.variables
+        }
         vectors = frozenset(name for name, law in structure.laws.items() if isinstance(law, OneHotCategorical))
         return Mechanisms(noises, parents, structure.dtypes, vectors)
 
@@ -269,8 +306,17 @@ class SCM:
 
     # Simulation
 
-    def prior_predictive(self, n: int, draws: int = 200, seed: int = 0) -> xr.Dataset:
+    def prior_predictive(
+        self, n: int, draws: int = 200, seed: int = 0, *, data: pd.DataFrame | None = None
+    ) -> xr.Dataset:
         """Draw parameters from the prior, and people from each draw.
+
+        Parameters
+        ----------
+        n, draws, seed
+            How many people, for how many draws of the parameters, and the seed of both.
+        data
+            A table whose rows give the covariates that the program has as `Given`; needed if there are any.
 
         Returns
         -------
@@ -287,4 +333,4 @@ class SCM:
         """
         check_count("n", n)
         check_count("draws", draws)
-        return simulate(self, prior_draws(self, draws, seed), n, draws, seed)
+        return simulate(self, prior_draws(self, draws, seed), n, draws, seed, data=data)

@@ -4,10 +4,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import torch
 import xarray as xr
 
+from causalaudit.errors import ProgramError
+from causalaudit.people import check_table
 from causalaudit.randomness import seeded, uniforms
+from causalaudit.scm.columns import site_column
 from causalaudit.scm.execution import numerics, over_draws
 from causalaudit.scm.handlers import Intervene, Record, Simulate, Tensors, run
 
@@ -27,8 +31,41 @@ def prior_draws(scm: "SCM", draws: int, seed: int) -> dict[str, np.ndarray]:
     return {name: np.stack(values) for name, values in samples.items()}
 
 
-def simulate(scm: "SCM", parameters: Mapping[str, np.ndarray], n: int, draws: int, seed: int) -> xr.Dataset:
-    """Draw `n` people for each draw of the parameters, all draws in one pass.
+ROWS = "given rows"  # the name of the uniforms that choose them
+
+
+def drawn_rows(known: Tensors, uniforms: Tensors) -> Tensors:
+    """Return given covariates of rows that uniforms choose, all of a person from the same row."""
+    if not known:
+        return {}
+    count = len(next(iter(known.values())))
+    rows = (uniforms[ROWS] * count).to(torch.int64).clamp(max=count - 1)
+    return {name: value[rows] for name, value in known.items()}
+
+
+def given_people(scm: "SCM", data: pd.DataFrame | None) -> Tensors:
+    """Return the covariates of a table that the program conditions on, one entry for each row."""
+    if not scm.given:
+        return {}
+    if data is None:
+        raise ProgramError(
+            f"{scm.name!r} conditions on {', '.join(map(repr, scm.given))} (Given), which cannot be simulated: hand "
+            "over data= with these columns, whose rows are drawn."
+        )
+    check_table(data)
+    return {name: scm.codec.encode(name, site_column(name, data)) for name in scm.given}
+
+
+def simulate(
+    scm: "SCM",
+    parameters: Mapping[str, np.ndarray],
+    n: int,
+    draws: int,
+    seed: int,
+    *,
+    data: pd.DataFrame | None = None,
+) -> xr.Dataset:
+    """Draw `n` people for each draw of the parameters, all draws in one pass, given covariates from the rows of data.
 
     Returns
     -------
@@ -41,10 +78,13 @@ def simulate(scm: "SCM", parameters: Mapping[str, np.ndarray], n: int, draws: in
     for name, noise in mechanisms.noises.items():
         width = noise.width(scm.structure.laws[name])
         fresh[name] = torch.from_numpy(uniforms(seed, f"people {name}", numbers, (n,) if width is None else (n, width)))
+    known = given_people(scm, data)
+    if known:
+        fresh[ROWS] = torch.from_numpy(uniforms(seed, ROWS, numbers, (n,)))
 
     def one_draw(theta: Tensors, people: Tensors) -> Tensors:
         simulation = Simulate(mechanisms, people)
-        run(scm.program, n, simulation, Intervene(theta))
+        run(scm.program, n, simulation, Intervene({**theta, **drawn_rows(known, people)}))
         return simulation.values
 
     with numerics(), torch.no_grad():

@@ -12,7 +12,7 @@ from random_programs import FAMILIES, RandomProgram, Site, people_in_the_tails, 
 import causalaudit as ca
 from causalaudit.counterfactuals import counterfactuals
 from causalaudit.counterfactuals.abduction import Abduction
-from causalaudit.scm.noise import couplings_of
+from causalaudit.scm.noise import couplings_of, is_discrete
 
 
 def ask(posterior, do, coupling=None, shortcut=False, seed=0, draws=1):
@@ -31,7 +31,7 @@ def assert_same(scm, name, got, expected):
     """Discrete values exactly, continuous ones to 1e-9 relative."""
     law = scm.structure.laws[name]
     got, expected = np.asarray(got, dtype=float), np.asarray(expected, dtype=float)
-    if law.support.is_discrete:
+    if is_discrete(law):
         np.testing.assert_array_equal(got, expected, err_msg=name)
     else:
         # A value near zero is a difference of larger numbers: its error is relative to the unit of the family.

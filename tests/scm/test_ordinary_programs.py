@@ -114,6 +114,32 @@ def test_a_recorded_quantity_without_a_column_is_computed(tmp_path):
     )
 
 
+def narrow(network, spread):
+    def program(n):
+        with pyro.plate("individuals", n):
+            x = pyro.sample("x", dist.Bernoulli(0.5))
+            z = pyro.sample("z", dist.Normal(0.0, 100.0))
+            pyro.sample("y", dist.Normal(100 * network(torch.stack([x, z], -1)).squeeze(-1), spread))
+
+    return program
+
+
+def test_a_wide_network_with_a_narrow_law_is_not_refused_for_rounding():
+    """Sums in another order moved its density by 1e-3: it was said to depend on the other people."""
+    torch.manual_seed(0)
+    layers = [torch.nn.Linear(2, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512), torch.nn.ReLU()]
+    network = torch.nn.Sequential(*layers, torch.nn.Linear(512, 1)).requires_grad_(False)
+    assert set(ca.SCM(narrow(network, 1e-6)).graph.edges) == {("x", "y"), ("z", "y")}
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_a_dependence_on_others_is_found_in_any_unit(unit):
+    with pytest.raises(ProgramError, match=r"alone in the table|of one person changes"):
+        ca.SCM(narrow(lambda inputs: unit * inputs[:, 1].cumsum(0) * 1e-6, unit))
+    with pytest.raises(ProgramError, match="alone in the table"):
+        ca.SCM(narrow(lambda inputs: unit * 1e-4 * torch.arange(len(inputs)) + 0.0 * inputs[:, 1], unit))
+
+
 def test_a_frozen_network_is_a_mechanism():
     """Its float32 weights made every person's distribution depend on the others, by rounding."""
     network = torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1)).requires_grad_(False)

@@ -13,6 +13,7 @@ from pyro.poutine.messenger import Messenger
 
 import causalaudit as ca
 from causalaudit.models.standard_prediction import Xor
+from causalaudit.scm.distributions import Censored, Hurdle, Truncated
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.handlers import is_person, law_of, run
 from causalaudit.scm.noise.residual import Residual
@@ -23,6 +24,10 @@ Law = Callable[[torch.Tensor], dist.Distribution]
 
 def _logits(eta: torch.Tensor) -> torch.Tensor:
     return torch.stack([eta, 0.5 - eta, 0.1 * eta, torch.zeros_like(eta)], -1)
+
+
+def _mixture(parts: dist.Distribution, eta: torch.Tensor) -> dist.Distribution:
+    return dist.MixtureSameFamily(dist.Categorical(logits=torch.stack([eta, torch.zeros_like(eta)], -1)), parts)
 
 
 FAMILIES: dict[str, Law] = {
@@ -53,6 +58,22 @@ FAMILIES: dict[str, Law] = {
     "OrderedLogistic": lambda eta: dist.OrderedLogistic(eta, torch.tensor([-1.0, 0.2, 1.5])),
     "Categorical": lambda eta: dist.Categorical(logits=_logits(eta)),
     "OneHotCategorical": lambda eta: dist.OneHotCategorical(logits=_logits(eta)),
+    "GammaPoisson": lambda eta: dist.GammaPoisson(0.5 + eta.exp(), torch.full_like(eta, 0.4)),
+    "BetaBinomial": lambda eta: dist.BetaBinomial(0.5 + eta.exp(), torch.full_like(eta, 2.0), 12),
+    "ZeroInflatedPoisson": lambda eta: dist.ZeroInflatedPoisson((1.0 + eta).exp(), gate_logits=eta),
+    "ZeroInflatedNegativeBinomial": lambda eta: dist.ZeroInflatedNegativeBinomial(
+        torch.full_like(eta, 3.5), logits=eta, gate=torch.sigmoid(-eta)
+    ),
+    "Hurdle of a count": lambda eta: Hurdle(dist.NegativeBinomial(3.5, logits=eta), gate_logits=eta),
+    "Mixture of counts": lambda eta: _mixture(dist.Poisson(torch.stack([eta.exp(), (2.0 + eta).exp()], -1)), eta),
+    "Mixture": lambda eta: _mixture(dist.Normal(torch.stack([eta - 1.0, 1.0 - eta], -1), 0.8), eta),
+    "Truncated": lambda eta: Truncated(dist.Normal(eta, 1.5), low=-1.0, high=eta + 2.0),
+    "Truncated LogNormal": lambda eta: Truncated(dist.LogNormal(eta, 1.0), high=5.0),
+    "Censored": lambda eta: Censored(dist.Normal(eta, 1.5), low=-1.0, high=2.0),
+    "Censored Weibull": lambda eta: Censored(dist.Weibull(eta.exp(), torch.full_like(eta, 1.5)), high=1.0 + eta.exp()),
+    "Hurdle": lambda eta: Hurdle(dist.LogNormal(eta, 0.7), gate_logits=eta),
+    "SoftLaplace": lambda eta: dist.SoftLaplace(eta, torch.ones_like(eta)),
+    "Normal of torch": lambda eta: torch.distributions.Normal(eta, 0.5 + eta**2),
     "Xor": lambda eta: dist.TransformedDistribution(
         dist.Bernoulli(torch.full_like(eta, 0.2)), [Xor((eta > 0).to(eta.dtype))]
     ),
@@ -124,7 +145,9 @@ class _Tails(Messenger):
         chosen = noise.fresh(law, uniform)
         if width is None:
             core = noise.base if isinstance(noise, Transformed) else noise
-            if not isinstance(core, Residual):  # signed quantiles: 9 sigma on either side
+            if isinstance(law, Truncated | dist.SoftLaplace):
+                pass  # at a limit, or with a cdf alone, a value does not tell how small its tail is
+            elif not isinstance(core, Residual):  # signed quantiles: 9 sigma on either side
                 chosen[:2] = torch.tensor([1e-19, -1e-19])
             elif not isinstance(law, dist.Uniform | dist.HalfNormal | dist.HalfCauchy | dist.Exponential) and not (
                 isinstance(noise, Transformed)

@@ -9,6 +9,7 @@ import torch
 from causalaudit.errors import InferenceError
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Tensors
+from causalaudit.scm.noise import is_discrete
 
 MOST_STATES = 256
 
@@ -26,7 +27,7 @@ def continuous_latents(scm: SCM) -> tuple[str, ...]:
         law = scm.structure.laws[name]
         if isinstance(law, dist.Delta) or law.has_enumerate_support:
             continue
-        if law.support is None or law.support.is_discrete or law.event_shape:
+        if law.support is None or is_discrete(law) or law.event_shape:
             raise InferenceError(
                 f"The latent {name!r} ({type(law).__name__}) has infinitely many values that are not a continuous "
                 "range, and can be neither summed over nor integrated out. Give it a finite or a continuous "

@@ -194,7 +194,7 @@ class Posterior:
         (7, 50)
         """
         numbers = self.draw_numbers(draws)
-        return simulate(self.scm, self.parameters(draws), len(self.data), len(numbers), seed)
+        return simulate(self.scm, self.parameters(draws), len(self.data), len(numbers), seed, data=self.data)
 
     def save(self, path: str | Path) -> None:
         """Write the posterior, its data and settings to a netCDF file; `Posterior.load` reads it back.

@@ -11,7 +11,9 @@ from torch.distributions import Distribution
 
 from causalaudit.errors import ProgramError
 from causalaudit.scm.noise.base import Noise
+from causalaudit.scm.noise.both_tails import has_tails, is_discrete
 from causalaudit.scm.noise.counts import COUNTS
+from causalaudit.scm.noise.distribution_function import Continuous, Stepped
 from causalaudit.scm.noise.finite import GumbelMax, Monotone, OneHot
 from causalaudit.scm.noise.quantile import QUANTILES
 from causalaudit.scm.noise.residual import RESIDUALS
@@ -25,9 +27,12 @@ _SUPPORTED = sorted(
     {family.__name__ for table in (RESIDUALS, QUANTILES, COUNTS) for family in table}
     | {"Bernoulli", "Categorical", "OneHotCategorical", "OrderedLogistic", "Delta", "pyro.deterministic"}
     | {"LogNormal, Weibull, Pareto, InverseGamma and any TransformedDistribution with an invertible chain"}
+    | {"MixtureSameFamily, ZeroInflatedPoisson, ZeroInflatedNegativeBinomial, and Truncated, Censored and Hurdle of "}
+    | {"Independent, MultivariateNormal and Dirichlet with their columns"}
+    | {"causalaudit.distributions", "any other one-dimensional distribution with a cdf"}
 )
 
-__all__ = ["COUPLINGS", "Coupling", "Noise", "couplings_of", "has_shape", "noise_of"]
+__all__ = ["COUPLINGS", "Coupling", "Noise", "couplings_of", "has_shape", "is_discrete", "noise_of"]
 
 
 def couplings_of(law: Distribution) -> tuple[str, ...]:
@@ -90,6 +95,9 @@ def noise_of(law: Distribution, site: str, coupling: str | None = None, shape_ha
         return GumbelMax() if coupling == "gumbel" else Monotone()
     if isinstance(law, dist.OneHotCategorical):
         return OneHot(GumbelMax() if coupling == "gumbel" else Monotone())
+    if _is_inverted(law):
+        whole = is_discrete(law)
+        return Stepped(whole) if whole or getattr(law, "has_atoms", False) else Continuous()
     if isinstance(law, dist.TransformedDistribution):
         if all(transform.bijective for transform in law.transforms) and not law.event_shape:
             return Transformed(noise_of(law.base_dist, site, coupling, shape_has_parents))
@@ -101,6 +109,11 @@ def noise_of(law: Distribution, site: str, coupling: str | None = None, shape_ha
         f"Site {site!r} has the distribution {type(law).__name__}, whose exogenous noise is not defined here. "
         f"Supported: {', '.join(_SUPPORTED)}."
     )
+
+
+def _is_inverted(law: Distribution) -> bool:
+    """Tell whether a law has a distribution function whose inverse must be searched for."""
+    return not isinstance(law, dist.TransformedDistribution) and has_tails(law)
 
 
 def _lookup(law: Distribution, table: dict[type[Distribution], Any]) -> Any:

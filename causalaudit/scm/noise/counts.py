@@ -1,13 +1,14 @@
-"""Counts with many values: Poisson, Binomial, Geometric, negative binomial.
+"""Counts with many values: Poisson, Binomial, Geometric, negative binomial, and what is compounded of them.
 
 The noise is a uniform quantile, ``x = F^{-1}(u)``; abduction draws it from Uniform(F(x - 1), F(x)].
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyro.distributions as pyro_dist
 import torch
 import torch.distributions as dist
 from scipy import special
@@ -134,6 +135,24 @@ def _bounded(inside: Callable[..., np.ndarray], before: float, after: float) -> 
     return guarded
 
 
+def _binomial_of_beta(count: np.ndarray, total: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return P(X <= count) of a beta-binomial: its probabilities are added up, each following from the one before."""
+    largest = np.floor(np.nanmax(count, initial=-1.0))
+    log_chance = special.betaln(a, total + b) - special.betaln(a, b)
+    reached = np.zeros(np.shape(count))
+    for k in np.arange(largest + 1):
+        reached += np.where((k <= count) & (k <= total), np.exp(log_chance), 0.0)
+        log_chance = log_chance + np.log(np.maximum(total - k, 0) / (k + 1) * (k + a) / np.abs(total - k - 1 + b))
+    return np.minimum(reached, 1.0)
+
+
+_NEGATIVE_BINOMIAL = Count(
+    lambda law: (law.total_count, *_both_probabilities(law)),
+    below=lambda k, total, p, q: np.where(k < 0, 0.0, special.betainc(total, np.maximum(k, 0) + 1, q)),
+    above=lambda k, total, p, q: np.where(k < 0, 1.0, special.betainc(np.maximum(k, 0) + 1, total, p)),
+    moments=lambda total, p, q: (total * p / q, total * p / q**2, (1 + p) / np.sqrt(np.maximum(total * p, 1e-300))),
+)
+
 COUNTS: dict[type[Distribution], Count] = {
     dist.Poisson: Count(
         lambda law: (law.rate,),
@@ -154,11 +173,20 @@ COUNTS: dict[type[Distribution], Count] = {
         above=lambda k, p, q: np.exp((k + 1) * _log_failure(p, q)),
         moments=lambda p, q: (q / p, q / p**2, (1 + q) / np.sqrt(np.maximum(q, 1e-300))),
     ),
-    dist.NegativeBinomial: Count(
-        lambda law: (law.total_count, *_both_probabilities(law)),
-        below=lambda k, total, p, q: np.where(k < 0, 0.0, special.betainc(total, np.maximum(k, 0) + 1, q)),
-        above=lambda k, total, p, q: np.where(k < 0, 1.0, special.betainc(np.maximum(k, 0) + 1, total, p)),
-        moments=lambda total, p, q: (total * p / q, total * p / q**2, (1 + p) / np.sqrt(np.maximum(total * p, 1e-300))),
+    dist.NegativeBinomial: _NEGATIVE_BINOMIAL,
+    pyro_dist.GammaPoisson: replace(
+        _NEGATIVE_BINOMIAL, parameters=lambda law: (law.concentration, 1 / (1 + law.rate), law.rate / (1 + law.rate))
+    ),
+    pyro_dist.BetaBinomial: Count(
+        lambda law: (law.total_count, law.concentration1, law.concentration0),
+        below=_binomial_of_beta,
+        above=lambda k, total, a, b: _binomial_of_beta(total - k - 1, total, b, a),  # that many failures, or fewer
+        moments=lambda total, a, b: (
+            total * a / (a + b),
+            total * a * b * (a + b + total) / (a + b) ** 2 / (a + b + 1),
+            np.zeros_like(a),
+        ),
+        largest=lambda total, a, b: total,
     ),
 }
 

@@ -14,7 +14,7 @@ from torch.distributions import Distribution
 from causalaudit.scm.noise import tails
 
 
-def _steps(law: Any) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+def steps(law: Any) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """Return F(k) and 1 - F(k) for every value but the last, both without cancellation."""
     if isinstance(law, dist.Bernoulli):
         if "probs" in law.__dict__:
@@ -38,7 +38,7 @@ class Monotone:
         return None
 
     def abduct(self, law: Distribution, value: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
-        below, above = _steps(law)
+        below, above = steps(law)
         zero, one = torch.zeros_like(uniform), torch.ones_like(uniform)
         below_low, below_high, above_low, above_high = zero, one, one, zero
         for code, (under, over) in enumerate(zip(below, above, strict=True)):
@@ -48,7 +48,7 @@ class Monotone:
         return tails.inside_step((below_low, below_high), (above_low, above_high), uniform)
 
     def push(self, law: Distribution, noise: torch.Tensor) -> torch.Tensor:
-        below, above = _steps(law)
+        below, above = steps(law)
         passed = [
             torch.where(noise > 0, noise > under, -noise < over) for under, over in zip(below, above, strict=True)
         ]
@@ -70,7 +70,7 @@ def _log_probabilities(law: Any) -> torch.Tensor:
     if isinstance(law, dist.Categorical) and not isinstance(law, pyro_dist.OrderedLogistic):
         # Given probabilities are logged as they are: torch's own logits would clamp an exact zero.
         return law.probs.log() if "probs" in law.__dict__ else law.logits
-    below, above = _steps(law)
+    below, above = steps(law)
     middle = [
         torch.where(high <= 0.5, high - low, over - further)
         for low, high, over, further in zip(below[:-1], below[1:], above[:-1], above[1:], strict=True)
