@@ -16,6 +16,7 @@ from causalaudit.scm.handlers import Tensors
 
 Accuracy = Literal["rough", "good", "precise"]
 Array = TypeVar("Array", np.ndarray, torch.Tensor)
+PriorVectors = Callable[[int], np.ndarray]
 # Numbers (draws x rows x states x nodes) that one pass holds for each variable: 2 MiB, which stays in the cache.
 _BUDGET = 2**18
 
@@ -177,6 +178,10 @@ class ProgramDensity(ABC):
     @abstractmethod
     def prior_vectors(self, draws: int, seed: int) -> np.ndarray:
         """Draw vectors from the prior."""
+
+    def with_prior(self, vectors: PriorVectors) -> "ProgramDensity":
+        """Return the density with vectors of its prior from elsewhere: drawing them runs the program once for each."""
+        return self
 
     @abstractmethod
     def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 
 from causalaudit.errors import DataError
-from causalaudit.inference.density.log_density import Accuracy, DensityParts, ProgramDensity
+from causalaudit.inference.density.log_density import Accuracy, DensityParts, PriorVectors, ProgramDensity
 from causalaudit.inference.density.marginal import Marginal
 from causalaudit.inference.density.mirror_images import loadings_of_some_child
 from causalaudit.inference.density.unconstrained import Unconstrain, UnconstrainedParameters
@@ -44,6 +44,7 @@ class MarginalDensity(ProgramDensity):
         self.rows = self.marginal.rows
         self.size = self.parameter_size = self.parameters.size
         self.labels = self.parameters.labels
+        self._prior: PriorVectors | None = None
 
     @property
     def run_size(self) -> int:
@@ -65,6 +66,8 @@ class MarginalDensity(ProgramDensity):
         """Return the log-density of one unconstrained vector, differentiable."""
         parts = self.by_row(self.parameters.split(vector), following=True)
         total = (parts.likelihood * self.rows.counts).sum()
+        if not total.requires_grad:  # no parameter enters the likelihood, which has a slope nevertheless
+            total = total + 0.0 * vector.sum()
         if prior:
             total = total + parts.log_prior
         return total + parts.jacobian if jacobian else total
@@ -87,7 +90,13 @@ class MarginalDensity(ProgramDensity):
 
     def prior_vectors(self, draws: int, seed: int) -> np.ndarray:
         """Draw unconstrained vectors from the prior."""
-        return self.parameters.prior_vectors(draws, seed)
+        return self.parameters.prior_vectors(draws, seed) if self._prior is None else self._prior(draws)
+
+    def with_prior(self, vectors: PriorVectors) -> "MarginalDensity":
+        """Return the density with vectors of its prior from elsewhere."""
+        other = copy(self)
+        other._prior = vectors
+        return other
 
     def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the unconstrained vectors (rows) of draws of the parameters."""
