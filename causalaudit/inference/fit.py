@@ -8,10 +8,10 @@ import pandas as pd
 from causalaudit.errors import CausalAuditWarning, check_count
 from causalaudit.inference.components.draws import DensityOf, draws_by_component
 from causalaudit.inference.components.partition import components_of
+from causalaudit.inference.density.chunked_density import marginal_density
 from causalaudit.inference.density.joint_density import JointDensity
 from causalaudit.inference.density.latent_states import continuous_latents
 from causalaudit.inference.density.log_density import ProgramDensity
-from causalaudit.inference.density.marginal_density import MarginalDensity
 from causalaudit.inference.density.mirror_images import warn_of_mirror_images
 from causalaudit.inference.posterior.arrangement import inference_data
 from causalaudit.inference.posterior.posterior import Posterior
@@ -127,7 +127,7 @@ def _kind_of_density(scm: SCM, people: int, several_latents: bool) -> DensityOf:
     """Integrate out the continuous latent of each person; several, if the method can, are drawn."""
     latents = continuous_latents(scm)
     if len(latents) < 2 or not several_latents:
-        return MarginalDensity
+        return marginal_density
     warnings.warn(
         f"The latents {', '.join(map(repr, latents))} are continuous, and only one for each person can be integrated "
         f"out: all {len(latents) * people} of the {people} people are drawn jointly with the "
@@ -139,4 +139,4 @@ def _kind_of_density(scm: SCM, people: int, several_latents: bool) -> DensityOf:
 
 
 def _joint_where_latent(scm: SCM, values: Tensors) -> ProgramDensity:
-    return JointDensity(scm, values) if continuous_latents(scm) else MarginalDensity(scm, values)
+    return JointDensity(scm, values) if continuous_latents(scm) else marginal_density(scm, values)

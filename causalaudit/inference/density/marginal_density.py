@@ -9,6 +9,7 @@ import pandas as pd
 import torch
 
 from causalaudit.errors import DataError
+from causalaudit.inference.density.distinct_rows import DistinctRows
 from causalaudit.inference.density.log_density import Accuracy, DensityParts, PriorVectors, ProgramDensity
 from causalaudit.inference.density.marginal import Marginal
 from causalaudit.inference.density.mirror_images import loadings_of_some_child
@@ -39,7 +40,7 @@ class MarginalDensity(ProgramDensity):
         If more than one continuous latent would have to be integrated out.
     """
 
-    def __init__(self, scm: SCM, values: Tensors) -> None:
+    def __init__(self, scm: SCM, values: Tensors | DistinctRows) -> None:
         self.scm, self.parameters, self.marginal = scm, UnconstrainedParameters(scm), Marginal(scm, values)
         self.rows = self.marginal.rows
         self.size = self.parameter_size = self.parameters.size
@@ -188,6 +189,10 @@ class MarginalDensity(ProgramDensity):
             return None
         people = generator(seed, "warm start").choice(self.rows.inverse, number, replace=False)
         return MarginalDensity(self.scm, {name: value[people] for name, value in self.rows.values.items()})
+
+    def of_first(self) -> "MarginalDensity":
+        """Return the density of the first person alone, for what does not depend on people."""
+        return MarginalDensity(self.scm, {name: value[:1] for name, value in self.rows.values.items()})
 
     def mirror_signs(self) -> np.ndarray:
         """Return the signs that unconstrained numbers change if a continuous latent changes its own."""
