@@ -6,15 +6,17 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.errors import CausalAuditWarning, check_count
+from causalaudit.inference.components.draws import DensityOf, draws_by_component
+from causalaudit.inference.components.partition import components_of
+from causalaudit.inference.density.chunked_density import marginal_density
 from causalaudit.inference.density.joint_density import JointDensity
 from causalaudit.inference.density.latent_states import continuous_latents
 from causalaudit.inference.density.log_density import ProgramDensity
-from causalaudit.inference.density.marginal_density import MarginalDensity
 from causalaudit.inference.density.mirror_images import warn_of_mirror_images
 from causalaudit.inference.posterior.arrangement import inference_data
 from causalaudit.inference.posterior.posterior import Posterior
 from causalaudit.inference.samplers import methods  # noqa: F401, the methods enter the registry
-from causalaudit.inference.samplers.registry import MethodDraws, Request, find_method
+from causalaudit.inference.samplers.registry import Method, MethodDraws, Request, find_method
 from causalaudit.people import check_table
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Tensors
@@ -91,14 +93,13 @@ def fit(
     check_count("chains", chains)
     check_table(data)
     scm = scm.with_columns_of(data)
-    density = _density(scm, scm.encode(data), chosen.several_latents)
+    values = scm.encode(data)
+    density_of = _kind_of_density(scm, len(data), chosen.several_latents)
     warn_of_mirror_images(scm)
-    if density.size:
-        found = chosen.run(density, Request(int(draws), int(chains), seed, progress))
-    else:  # there is nothing to infer
-        found = MethodDraws("exact", np.zeros((1, 0)), density.over(np.zeros((1, 0)), progress))
+    found = _draws(scm, values, density_of, chosen, Request(int(draws), int(chains), seed, progress))
     if not np.isfinite(found.parts.likelihood).all():
-        density.refuse_impossible({name: found.parts.values[name] for name in scm.parameters}, data.index)
+        first = {name: found.parts.values[name] for name in scm.parameters}
+        density_of(scm, values).refuse_impossible(first, data.index)
     settings = {"method": found.method, "draws": int(draws), "chains": int(chains), "seed": int(seed)}
     idata = inference_data(
         scm, data, (int(chains), int(draws)), found.parts, found.statistics, found.by_draw, found.by_step
@@ -110,17 +111,32 @@ def fit(
     return posterior
 
 
-def _density(scm: SCM, values: Tensors, several_latents: bool) -> ProgramDensity:
+def _draws(scm: SCM, values: Tensors, density_of: DensityOf, method: Method, request: Request) -> MethodDraws:
+    """Draw the parameters: component by component, if there are several and the method does not want them together."""
+    components = components_of(scm, values) if method.by_component else []
+    if sum(bool(component.parameters) for component in components) > 1:
+        return draws_by_component(scm, values, components, density_of, method, request)
+    density = density_of(scm, values)
+    if density.size:
+        return method.run(density, request)
+    nothing = np.zeros((1, 0))  # to infer
+    return MethodDraws("exact", nothing, density.over(nothing, request.progress))
+
+
+def _kind_of_density(scm: SCM, people: int, several_latents: bool) -> DensityOf:
     """Integrate out the continuous latent of each person; several, if the method can, are drawn."""
     latents = continuous_latents(scm)
     if len(latents) < 2 or not several_latents:
-        return MarginalDensity(scm, values)
-    density = JointDensity(scm, values)
+        return marginal_density
     warnings.warn(
         f"The latents {', '.join(map(repr, latents))} are continuous, and only one for each person can be integrated "
-        f"out: all {len(latents) * density.people} of the {density.people} people are drawn jointly with the "
+        f"out: all {len(latents) * people} of the {people} people are drawn jointly with the "
         "parameters, which is slow and scales badly. Fewer latents, finite ones, or fewer people make it fast.",
         CausalAuditWarning,
         stacklevel=3,
     )
-    return density
+    return _joint_where_latent
+
+
+def _joint_where_latent(scm: SCM, values: Tensors) -> ProgramDensity:
+    return JointDensity(scm, values) if continuous_latents(scm) else marginal_density(scm, values)

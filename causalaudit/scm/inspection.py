@@ -50,6 +50,8 @@ class Structure:
         The distribution of each variable in a run for one person, and the type of its values.
     shape_has_parents
         Variables whose shape parameters depend on other variables.
+    depends_on
+        The parameters and variables on whose values the distribution of each site, also of a parameter, depends.
     """
 
     parameters: tuple[str, ...]
@@ -59,6 +61,7 @@ class Structure:
     laws: dict[str, Distribution]
     dtypes: dict[str, torch.dtype]
     shape_has_parents: frozenset[str]
+    depends_on: dict[str, frozenset[str]]
 
 
 def in_house_form(program: Program, plate: str) -> Program:
@@ -108,6 +111,7 @@ def inspect_program(program: Program, latents: Collection[str]) -> Structure:
         {name: single.laws[name] for name in variables},
         {name: first.values[name].dtype for name in variables},
         frozenset(shape_has_parents),
+        {name: frozenset(known[name]) - set(derived) for name in (*parameters, *variables)},
     )
 
 

@@ -12,7 +12,7 @@ from causalaudit.scm.handlers import Message, is_person, law_of
 
 
 class Score(Messenger):
-    """Add up the log-probabilities of the variables of each person: of all, or of `names`."""
+    """Add up the log-probabilities of the variables of each person: of all, or of `names`; not of what is given."""
 
     def __init__(self, names: Collection[str] | None = None) -> None:
         super().__init__()
@@ -21,6 +21,7 @@ class Score(Messenger):
 
     def _pyro_post_sample(self, message: Message) -> None:
         wanted = self.names is None or message["name"] in self.names
+        wanted = wanted and not message["infer"].get("_given")
         if wanted and is_person(message) and not site_is_subsample(message):
             self.total = self.total + log_probability(law_of(message), message["value"])
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from causalaudit.people import distinct_rows
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Tensors
 
@@ -21,22 +22,31 @@ class DistinctRows:
         How many people each stands for.
     inverse
         The distinct row of each person.
+    people
+        How many people there are in all, if these are the rows of a part of them.
     """
 
     values: Tensors
     counts: torch.Tensor
     inverse: np.ndarray
+    people: int
 
     @classmethod
     def of(cls, scm: SCM, values: Tensors) -> "DistinctRows":
         """Find the distinct rows of encoded data."""
-        table = np.column_stack([scm.codec.numbers(name, value).astype(float) for name, value in values.items()])
-        _, first, inverse, counts = np.unique(table, axis=0, return_index=True, return_inverse=True, return_counts=True)
+        found = distinct_rows([scm.codec.numbers(name, value) for name, value in values.items()])
         return cls(
-            {name: value[first] for name, value in values.items()},
-            torch.from_numpy(counts.astype(float)),
-            inverse.ravel(),
+            {name: value[found.first] for name, value in values.items()},
+            torch.from_numpy(found.counts.astype(float)),
+            found.inverse,
+            len(found.inverse),
         )
+
+    def part(self, rows: slice) -> "DistinctRows":
+        """Return some of the rows, with the people that they stand for in the order of the rows."""
+        counts = self.counts[rows]
+        inverse = np.repeat(np.arange(len(counts)), counts.numpy().astype(int))
+        return DistinctRows({name: value[rows] for name, value in self.values.items()}, counts, inverse, self.people)
 
     def __len__(self) -> int:
         return len(self.counts)

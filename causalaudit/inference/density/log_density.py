@@ -1,7 +1,7 @@
 """What a sampler sees of a posterior, and the parts that its density has."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -16,6 +16,7 @@ from causalaudit.scm.handlers import Tensors
 
 Accuracy = Literal["rough", "good", "precise"]
 Array = TypeVar("Array", np.ndarray, torch.Tensor)
+PriorVectors = Callable[[int], np.ndarray]
 # Numbers (draws x rows x states x nodes) that one pass holds for each variable: 2 MiB, which stays in the cache.
 _BUDGET = 2**18
 
@@ -162,6 +163,11 @@ class ProgramDensity(ABC):
     def run_size(self) -> int: ...
 
     @property
+    def whole_size(self) -> int:
+        """How many people all runs of the program stand for that one density takes."""
+        return self.run_size
+
+    @property
     def integrates(self) -> bool:
         """Whether a continuous latent is integrated out."""
         return False
@@ -170,6 +176,10 @@ class ProgramDensity(ABC):
     def total(self, vector: torch.Tensor, prior: bool = True, jacobian: bool = True) -> torch.Tensor:
         """Return the log-density of one vector, differentiable."""
 
+    def terms(self, vector: torch.Tensor, prior: bool = True, jacobian: bool = True) -> Iterator[torch.Tensor]:
+        """Yield numbers whose sum is the log-density; the derivatives of one can be forgotten before the next."""
+        yield self.total(vector, prior, jacobian)
+
     @abstractmethod
     def over(self, vectors: np.ndarray, progress: bool = False) -> DensityParts[np.ndarray]:
         """Return the parts of many vectors, the likelihood summed over people."""
@@ -177,6 +187,10 @@ class ProgramDensity(ABC):
     @abstractmethod
     def prior_vectors(self, draws: int, seed: int) -> np.ndarray:
         """Draw vectors from the prior."""
+
+    def with_prior(self, vectors: PriorVectors) -> "ProgramDensity":
+        """Return the density with vectors of its prior from elsewhere: drawing them runs the program once for each."""
+        return self
 
     @abstractmethod
     def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -207,6 +221,10 @@ class ProgramDensity(ABC):
     def of_few(self, number: int, seed: int) -> "ProgramDensity | None":
         """Return the density of a random few of the people, where that makes sense and there are many more."""
         return None
+
+    def of_first(self) -> "ProgramDensity":
+        """Return the density of the first person alone, for what does not depend on people."""
+        return self
 
     def mirror_signs(self) -> np.ndarray:
         """Return the signs that the numbers change if a latent that is integrated out changes its own."""

@@ -41,8 +41,9 @@ class Marginal:
         If there is more than one continuous latent.
     """
 
-    def __init__(self, scm: SCM, values: Tensors) -> None:
-        self.scm, self.rows, self.states = scm, DistinctRows.of(scm, values), LatentStates(scm)
+    def __init__(self, scm: SCM, values: Tensors | DistinctRows) -> None:
+        self.scm, self.states = scm, LatentStates(scm)
+        self.rows = values if isinstance(values, DistinctRows) else DistinctRows.of(scm, values)
         self._units = self.states.cross(self.rows.values)
         continuous = continuous_latents(scm)
         if len(continuous) > 1:
@@ -107,7 +108,7 @@ class Marginal:
 
     def tolerance(self, accuracy: Accuracy) -> float:
         """Return the change of a person's log-likelihood, when nodes are doubled, up to which there are enough."""
-        each = _TOTAL_TOLERANCE[accuracy] / len(self.rows.inverse)
+        each = _TOTAL_TOLERANCE[accuracy] / self.rows.people
         return min(_PERSON_TOLERANCE, each) if accuracy == "precise" else each
 
     def moved_to(self, parameters: Messenger) -> "Marginal":

@@ -9,7 +9,8 @@ import pandas as pd
 import torch
 
 from causalaudit.errors import DataError
-from causalaudit.inference.density.log_density import Accuracy, DensityParts, ProgramDensity
+from causalaudit.inference.density.distinct_rows import DistinctRows
+from causalaudit.inference.density.log_density import Accuracy, DensityParts, PriorVectors, ProgramDensity
 from causalaudit.inference.density.marginal import Marginal
 from causalaudit.inference.density.mirror_images import loadings_of_some_child
 from causalaudit.inference.density.unconstrained import Unconstrain, UnconstrainedParameters
@@ -39,11 +40,12 @@ class MarginalDensity(ProgramDensity):
         If more than one continuous latent would have to be integrated out.
     """
 
-    def __init__(self, scm: SCM, values: Tensors) -> None:
+    def __init__(self, scm: SCM, values: Tensors | DistinctRows) -> None:
         self.scm, self.parameters, self.marginal = scm, UnconstrainedParameters(scm), Marginal(scm, values)
         self.rows = self.marginal.rows
         self.size = self.parameter_size = self.parameters.size
         self.labels = self.parameters.labels
+        self._prior: PriorVectors | None = None
 
     @property
     def run_size(self) -> int:
@@ -65,6 +67,8 @@ class MarginalDensity(ProgramDensity):
         """Return the log-density of one unconstrained vector, differentiable."""
         parts = self.by_row(self.parameters.split(vector), following=True)
         total = (parts.likelihood * self.rows.counts).sum()
+        if not total.requires_grad:  # no parameter enters the likelihood, which has a slope nevertheless
+            total = total + 0.0 * vector.sum()
         if prior:
             total = total + parts.log_prior
         return total + parts.jacobian if jacobian else total
@@ -87,7 +91,13 @@ class MarginalDensity(ProgramDensity):
 
     def prior_vectors(self, draws: int, seed: int) -> np.ndarray:
         """Draw unconstrained vectors from the prior."""
-        return self.parameters.prior_vectors(draws, seed)
+        return self.parameters.prior_vectors(draws, seed) if self._prior is None else self._prior(draws)
+
+    def with_prior(self, vectors: PriorVectors) -> "MarginalDensity":
+        """Return the density with vectors of its prior from elsewhere."""
+        other = copy(self)
+        other._prior = vectors
+        return other
 
     def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the unconstrained vectors (rows) of draws of the parameters."""
@@ -179,6 +189,10 @@ class MarginalDensity(ProgramDensity):
             return None
         people = generator(seed, "warm start").choice(self.rows.inverse, number, replace=False)
         return MarginalDensity(self.scm, {name: value[people] for name, value in self.rows.values.items()})
+
+    def of_first(self) -> "MarginalDensity":
+        """Return the density of the first person alone, for what does not depend on people."""
+        return MarginalDensity(self.scm, {name: value[:1] for name, value in self.rows.values.items()})
 
     def mirror_signs(self) -> np.ndarray:
         """Return the signs that unconstrained numbers change if a continuous latent changes its own."""

@@ -1,12 +1,13 @@
 """Maximise a function that can be differentiated twice."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from scipy.optimize import minimize
 
+Terms = Callable[[torch.Tensor], Iterable[torch.Tensor]]
 _FIRST_STEPS = 100  # of a quasi-Newton method, before second derivatives are used
 _NEAR = 1e-2  # longest Newton step at a maximum
 _STEPS = 500  # in a trust region, with second derivatives
@@ -35,15 +36,13 @@ class Optimum:
         return self.is_level and bool((np.linalg.eigvalsh(self.hessian) > 0).all())
 
 
-def maximise(
-    negative: Callable[[torch.Tensor], torch.Tensor], start: np.ndarray, follow: Callable[[np.ndarray], None]
-) -> Optimum:
+def maximise(negative: Terms, start: np.ndarray, follow: Callable[[np.ndarray], None]) -> Optimum:
     """Minimise a function by a quasi-Newton method, in a trust region where that fails, and Newton steps at the end.
 
     Parameters
     ----------
     negative
-        The function, of one vector.
+        The function, of one vector: it yields numbers whose sum is its value.
     start
         Where to begin; steps of order one should matter.
     follow
@@ -83,21 +82,36 @@ def maximise(
 
 @dataclass(frozen=True)
 class Objective:
-    """A function of one vector, and its derivatives."""
+    """A function of one vector, given by terms that add up to it, and its derivatives.
 
-    negative: Callable[[torch.Tensor], torch.Tensor]
+    The derivatives of a term are computed before the next: no more than one is in memory.
+    """
+
+    negative: Terms
 
     def slope(self, point: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the function and its gradient."""
         vector = torch.tensor(point, requires_grad=True)
-        value = self.negative(vector)
-        (gradient,) = torch.autograd.grad(value, vector)
-        height = value.item()
-        return (height if np.isfinite(height) else np.inf), np.nan_to_num(gradient.numpy())
+        height, slope = 0.0, np.zeros(len(point))
+        for value in self.negative(vector):
+            (gradient,) = torch.autograd.grad(
+                value, vector, retain_graph=True
+            )  # terms share what is made of the vector
+            height, slope = height + value.item(), slope + gradient.numpy()
+            del value
+        return (height if np.isfinite(height) else np.inf), np.nan_to_num(slope)
 
     def hessian(self, point: np.ndarray) -> np.ndarray:
         """Return the second derivatives."""
-        return np.asarray(torch.autograd.functional.hessian(self.negative, torch.tensor(point)).numpy())
+        vector = torch.tensor(point, requires_grad=True)
+        total = np.zeros((len(point), len(point)))
+        for value in self.negative(vector):
+            (gradient,) = torch.autograd.grad(value, vector, create_graph=True)
+            if gradient.requires_grad:  # else it is the same everywhere
+                rows = [torch.autograd.grad(number, vector, retain_graph=True)[0] for number in gradient]
+                total += torch.stack(rows).numpy() if rows else 0.0
+            del value, gradient
+        return total
 
     def polished(self, point: np.ndarray) -> Optimum | None:
         """Go on by Newton steps to rounding of the location: others stop at rounding of the height."""

@@ -1,5 +1,6 @@
 """Importance sampling from several proposals, whose draws are weighed together."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,11 +10,13 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from causalaudit.inference.density.log_density import DensityParts, ProgramDensity, joined, log_joint
+from causalaudit.inference.laplace.interpolation import densities_of_draws
 from causalaudit.inference.laplace.proposals import Proposal
 from causalaudit.inference.posterior.diagnostics import TRUSTED_K, WORTHWHILE
 from causalaudit.randomness import generator
 
 _MANY, _PART = 1000, 250  # proposals; of more, a part is evaluated first
+_LARGE = 2**27  # densities of a person with which a part of the proposals is computed first
 _CHECKED = 8  # draws at which the nodes of a continuous latent are doubled as a check
 _COLDEST = 1e-6  # power of weights with which all are the same
 
@@ -51,6 +54,19 @@ class DensityByMaximum:
     def differs_from(self, other: "DensityByMaximum") -> np.ndarray:
         """Tell at which of the maxima the nodes are not the same."""
         return np.array([one is not two for one, two in zip(self.densities, other.densities, strict=True)])
+
+    def at_draws(
+        self, vectors: np.ndarray, proposals: Sequence[tuple[Proposal, int]], log_proposed: np.ndarray, progress: bool
+    ) -> DensityParts[np.ndarray]:
+        """Return the densities and values of vectors that were drawn from proposals.
+
+        Around one maximum, many passes over a large table are spared (see `densities_of_draws`).
+        """
+        proposal, density = proposals[0][0], self.densities[0]
+        several = len(proposals) > 1 or len(proposal.locations) > 1
+        if several or density.whole_size * len(vectors) <= _LARGE:
+            return self.over(vectors, progress)
+        return densities_of_draws(density, vectors, proposal.standardised(vectors), log_proposed, progress)
 
     def over(self, vectors: np.ndarray, progress: bool) -> DensityParts[np.ndarray]:
         """Return the densities and values of vectors, as `ProgramDensity.over` does."""
@@ -154,11 +170,14 @@ def draw_more(
     log_proposed = logsumexp([np.log(size) + one.log_density(vectors) for one, size in proposals], axis=0)
     # The nodes of a continuous latent must suffice where the proposals are, and then where the draws are.
     finer = target.refined(proposal.locations)
-    if number > _MANY:  # a part of the vectors shows whether they do, at a part of the cost
+    # A part of the vectors shows whether they do, at a part of the cost.
+    if number > _MANY and finer.densities[0].integrates:
         part = slice(None, None, number // _PART)
         pilot = ImportancePool(proposals, vectors[part], log_proposed[part], finer, finer.over(vectors[part], progress))
         finer = finer.refined(pilot.typical)
-    pool = ImportancePool(proposals, vectors, log_proposed, finer, finer.over(vectors, progress))
+    pool = ImportancePool(
+        proposals, vectors, log_proposed, finer, finer.at_draws(vectors, proposals, log_proposed, progress)
+    )
     if earlier is not None:
         before = np.logaddexp(earlier.log_proposed, np.log(number) + proposal.log_density(earlier.vectors))
         pool = _join(_again(earlier, target, finer, progress), before, pool)
@@ -172,10 +191,13 @@ def _again(pool: ImportancePool, known: DensityByMaximum, target: DensityByMaxim
     stale = target.differs_from(known)[target.closest(pool.vectors)]
     if not stale.any():
         return replace(pool, target=target)
-    parts = pool.parts.map(np.copy).flat()
+    if stale.all():
+        parts = target.at_draws(pool.vectors, pool.proposals, pool.log_proposed, progress)
+        return replace(pool, target=target, parts=parts)
+    flat = pool.parts.map(np.copy).flat()
     for name, values in target.over(pool.vectors[stale], progress).flat().items():
-        parts[name][stale] = values
-    return replace(pool, target=target, parts=DensityParts.of_flat(parts))
+        flat[name][stale] = values
+    return replace(pool, target=target, parts=DensityParts.of_flat(flat))
 
 
 def _join(earlier: ImportancePool, log_proposed: np.ndarray, new: ImportancePool) -> ImportancePool:

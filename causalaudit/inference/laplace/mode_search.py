@@ -1,5 +1,6 @@
 """Find the highest point of a density, and how it curves there."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -128,8 +129,8 @@ def _ascend(target: Target, start: np.ndarray, spread: np.ndarray, rough: bool) 
     density, scale = target.density, torch.from_numpy(spread)
     here = density
 
-    def negative(vector: torch.Tensor) -> torch.Tensor:
-        return -here.total(vector * scale, target.prior, target.jacobian)
+    def negative(vector: torch.Tensor) -> Iterator[torch.Tensor]:
+        return (-term for term in here.terms(vector * scale, target.prior, target.jacobian))
 
     def follow(point: np.ndarray) -> None:
         nonlocal here  # the nodes of the density go along with the ascent

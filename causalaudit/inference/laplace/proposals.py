@@ -96,6 +96,11 @@ class Proposal:
         """Return the component that each vector comes from most probably."""
         return np.asarray(self._by_component(vectors)[0].argmax(axis=0))
 
+    def standardised(self, vectors: np.ndarray) -> np.ndarray:
+        """Return vectors in units of the scale of the first component, from its location."""
+        points: np.ndarray = np.linalg.solve(_root(self.covariances[0]), (vectors - self.locations[0]).T).T
+        return points
+
     def _by_component(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return log-densities times shares, and squared distances in units of the scales."""
         size = vectors.shape[1]

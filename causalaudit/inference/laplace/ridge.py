@@ -50,7 +50,8 @@ def walk_ridge(density: ProgramDensity, mode: Mode, spread: np.ndarray) -> list[
 
 def _one_way(density: ProgramDensity, mode: Mode, spread: np.ndarray, sign: float) -> Iterator[Mode]:
     scale, units = torch.from_numpy(spread), np.outer(spread, spread)
-    objective = Objective(lambda at: -density.total(at * scale))  # of the density as it is placed by then
+    # Of the density as it is placed by then.
+    objective = Objective(lambda at: (-term for term in density.terms(at * scale)))
     point, hessian = mode.location / spread, mode.hessian * units
     direction, most = sign * np.linalg.eigh(hessian)[1][:, 0], mode.log_mass
     for _ in range(_MOST):

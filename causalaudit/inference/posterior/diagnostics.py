@@ -1,7 +1,8 @@
 """Whether draws can be trusted, in words."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -14,6 +15,7 @@ ENOUGH = 400  # effective draws for stable intervals
 MIXED = 1.01  # largest r-hat of chains that agree (Vehtari et al. 2021)
 UNCHECKED = "Predictive: not checked; ask for diagnostics(by=...), a column."
 EQUAL = 0.9  # effective share of draws whose weights are nearly equal
+_NAMED = 3  # parameters by which a part of a posterior is called
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,10 @@ class Diagnostics:
         were named. Draws can be trusted though the program describes nobody.
     fits : bool or None
         The same as a yes or no.
+    parameters : tuple of str
+        Those that are judged; empty if it is all.
+    components : tuple of Diagnostics
+        Where the posterior factorises, those of each of its independent parts; the verdict is that of the worst.
     """
 
     ok: bool
@@ -40,6 +46,8 @@ class Diagnostics:
     numbers: dict[str, float]
     predictive: str | None = None
     fits: bool | None = None
+    parameters: tuple[str, ...] = ()
+    components: "tuple[Diagnostics, ...]" = ()
 
     def __str__(self) -> str:
         return f"{self.verdict}\n{self.predictive or UNCHECKED}"
@@ -56,9 +64,26 @@ def diagnose(method: str, statistics: Mapping[str, Any], draws: int) -> Diagnost
         )
     if method == "exact":
         return Diagnostics(True, "The program has no free parameters: every draw is the program itself.", {})
+    if "components" in statistics:
+        return _worst_component(components_in(statistics), draws)
     # Other methods are known by the numbers they give, whatever their names.
     judge = _chains if "r_hat" in statistics else _guide if "elbo" in statistics else _importance
     return judge({name: value for name, value in statistics.items() if not isinstance(value, str)}, statistics, draws)
+
+
+def components_in(statistics: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the statistics of each component of a posterior that was drawn in several, with its parameters."""
+    found: list[dict[str, Any]] = json.loads(statistics.get("components", "[]"))
+    return found
+
+
+def _worst_component(components: list[dict[str, Any]], draws: int) -> Diagnostics:
+    """Judge each component by its own statistics; the verdict is that of the worst."""
+    judged = [replace(diagnose(one["method"], one, draws), parameters=tuple(one["parameters"])) for one in components]
+    worst = max(judged, key=lambda one: (not one.ok, one.numbers.get("r_hat", one.numbers.get("pareto_k", 0.0))))
+    names = ", ".join(map(repr, worst.parameters[:_NAMED])) + (", …" if len(worst.parameters) > _NAMED else "")
+    verdict = f"{worst.verdict} That is the worst of {len(components)} independent parts of the posterior ({names})."
+    return replace(worst, verdict=verdict, parameters=(), components=tuple(judged))
 
 
 def is_trusted(pareto_k: float, efficiency: float, first_share: float) -> bool:

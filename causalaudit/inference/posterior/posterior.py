@@ -14,7 +14,7 @@ from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference.density.joint_density import JointDensity
 from causalaudit.inference.density.log_density import ProgramDensity
 from causalaudit.inference.density.marginal_density import MarginalDensity
-from causalaudit.inference.posterior.diagnostics import Diagnostics, diagnose, is_trusted
+from causalaudit.inference.posterior.diagnostics import Diagnostics, components_in, diagnose, is_trusted
 from causalaudit.inference.posterior.display import posterior_html
 from causalaudit.inference.posterior.predictive_check import predictive_verdict
 from causalaudit.inference.posterior.storage import SavedPosterior, write_posterior
@@ -129,8 +129,8 @@ class Posterior:
 
         The interval is the shortest that holds `prob` of the draws. The entries of a parameter with several have the
         names that the SCM gives them (`coords`), else numbers. With chains (method "nuts") the effective size is that
-        of the bulk, for each parameter; with importance weights ("laplace", "svi") one for all. Only chains have an
-        r-hat.
+        of the bulk, for each parameter; with importance weights ("laplace", "svi") one for all that were drawn
+        together. Only chains have an r-hat.
 
         Examples
         --------
@@ -144,14 +144,24 @@ class Posterior:
             return pd.DataFrame(columns=["mean", "sd", "credible_low", "credible_high", *figures], dtype=float)
         table: Any = az.summary(self.idata, kind="stats", hdi_prob=prob, round_to="none")
         table.columns = pd.Index(["mean", "sd", "credible_low", "credible_high"])
+        return table.assign(**self._effective_sizes(table["sd"]))
+
+    def _effective_sizes(self, sd: "pd.Series[float]") -> dict[str, Any]:
+        """Return the effective size of each entry of a parameter, the error of its mean, and r-hat of chains."""
         statistics = self.idata["sample_stats"].attrs
-        if "r_hat" in statistics and self.settings["draws"] >= 4:
+        names = sd.index.str.partition("[").get_level_values(0)
+        ess = pd.Series(statistics.get("ess", np.nan), sd.index, dtype=float)
+        from_chains = pd.Series("r_hat" in statistics, sd.index)
+        for component in components_in(statistics):
+            own = names.isin(component["parameters"])
+            ess[own], from_chains[own] = component["ess"], "r_hat" in component
+        ess = ess.where(~from_chains)
+        found = {"ess": ess, "mcse": sd / np.sqrt(ess), "r_hat": pd.Series(np.nan, sd.index)}
+        if from_chains.any() and self.settings["draws"] >= 4:
             chains: Any = az.summary(self.idata, kind="diagnostics", round_to="none")
-            return table.assign(
-                **dict(zip(figures, chains[["ess_bulk", "mcse_mean", "r_hat"]].T.to_numpy(), strict=True))
-            )
-        ess = np.nan if "r_hat" in statistics else statistics.get("ess", np.nan)
-        return table.assign(ess=ess, mcse=table["sd"] / np.sqrt(ess), r_hat=np.nan)
+            for name, of in (("ess", "ess_bulk"), ("mcse", "mcse_mean"), ("r_hat", "r_hat")):
+                found[name] = found[name].where(~from_chains, chains[of])
+        return found
 
     def diagnostics(self, by: str | None = None, draws: int = 100, seed: int = 0) -> Diagnostics:
         """Say in words whether the draws can be trusted, with the numbers behind it; and whether the program fits.

@@ -159,10 +159,10 @@ def _start(
 
 
 METHODS.update(
-    auto=Method(_auto),
-    laplace=Method(_laplace, several_latents=False),
+    auto=Method(_auto, by_component=True),
+    laplace=Method(_laplace, several_latents=False, by_component=True),
     nuts=Method(_nuts),
     svi=Method(_svi),
-    map=Method(_point("map", prior=True), several_latents=False),
-    ml=Method(_point("ml", prior=False), several_latents=False),
+    map=Method(_point("map", prior=True), several_latents=False, by_component=True),
+    ml=Method(_point("ml", prior=False), several_latents=False, by_component=True),
 )

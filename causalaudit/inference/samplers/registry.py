@@ -1,7 +1,7 @@
 """The methods of `fit`: each is one function from a log-density to draws."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,10 @@ class Request:
         """How many draws there are in all."""
         return self.draws * self.chains
 
+    def with_seed(self, seed: int) -> "Request":
+        """Return the same request with another seed."""
+        return replace(self, seed=seed)
+
 
 Sampler = Callable[[LogDensity, Request], np.ndarray]
 """A sampler from elsewhere: it returns unconstrained vectors, by chain, draw and number."""
@@ -66,10 +70,14 @@ class Method:
     several_latents
         Whether it can draw several continuous latents of each person together with the parameters; otherwise a program
         with several is refused.
+    by_component
+        Whether the components of a posterior that factorises are drawn one by one. Whoever asks for a sampler gets it
+        on the whole posterior.
     """
 
     run: Callable[[Any, Request], MethodDraws]
     several_latents: bool = True
+    by_component: bool = False
 
 
 METHODS: dict[str, Method] = {}
