@@ -135,7 +135,7 @@ class _Vectors(Messenger):
         self.laws: dict[str, Distribution] = {}
 
     def _pyro_post_sample(self, message: Message) -> None:
-        if _is_vector(message):
+        if _is_vector(message) and not isinstance(message["fn"], dist.Unit):  # pyro.factor is refused by its name
             self.laws[message["name"]] = law_of(message)
 
 

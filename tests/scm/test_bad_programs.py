@@ -195,7 +195,7 @@ PLATE = r"with pyro\.plate\('individuals', n\)"
         (scaled, "'x' is scaled or masked"),
         (weighted, "'x' is scaled or masked"),
         (unsupported_family, r"'angle' has the distribution VonMises.*Supported: .*Normal.*Poisson"),
-        (vector_per_person, r"'scores' has the distribution Independent.*Supported: "),
+        (vector_per_person, r"'scores' has vectors of 2 numbers, but its columns are \[\]: name one for each"),
         (transform_without_inverse, r"'size'.*must be invertible.*AbsTransform\(\).*explicit latent sites"),
         (discrete_parameter, "'regime'.*Bernoulli"),
         (parameter_after_people, "parameter 'a' depends on the variable 'x': sample parameters first"),

@@ -167,6 +167,7 @@ def test_loan_tables_by_the_definition(reference, loan, table):
     assert_cells(all_methods(loan, "range", **LOAN_TABLES[table]), reference["paper_definition"][table])
 
 
+@pytest.mark.filterwarnings("ignore:.*rest on a poor match")  # one person of T13 has few likes
 @pytest.mark.parametrize("table", LAW_TABLES)
 def test_law_school_tables_by_the_definition(reference, law, table):
     """Exact for all, also for Tables 11 and 18, whose counts depend on how ties are broken: here by the lower row."""

@@ -65,7 +65,7 @@ def test_a_bare_column_has_the_same_sign_from_a_posterior_and_from_data(first, l
     sign = 1 if levels[1] == "Black" else -1
     assert sign * model.summary().loc["total", "mean"] > 0.3
     assert sign * data.summary().loc["total", "mean"] > 0.3
-    assert fair._compared(people[["X", "Z"]]) == ("X", (*levels,))
+    assert sign * fair.terms_["total"] > 0.3
 
 
 @pytest.mark.parametrize("protected", [{"X": ("Black", "White")}, {"X": "Black"}], ids=["pair", "level"])
