@@ -83,6 +83,7 @@ def covered(tables, truth, ends=("credible_low", "credible_high")):
     return ((low - slack <= truth) & (truth <= high + slack)).mean(axis=0)
 
 
+@pytest.mark.filterwarnings("ignore:The program does not give")  # draws of 400 data sets beside another one
 @pytest.mark.parametrize(("population", "draws"), [("exact", 1000), ("simulate", 600)])
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_of_the_population_of_an_scm(name, population, draws):
