@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 VERDICT_COLUMNS = ("unit", "flagged", "probability", "value", "structural", "sampling", "rule")
+_ROUNDING = 1e-12  # below this a value is zero
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,23 @@ class AuditResult(ABC):
     @abstractmethod
     def verdicts(self) -> pd.DataFrame:
         """A row for each unit: `unit, flagged, probability, value, structural, sampling, rule`."""
+
+    def by_unit(self, beside: "Sequence[AuditResult]" = ()) -> pd.DataFrame:
+        """Return what a comparison with other answers to the same question needs of each unit.
+
+        Parameters
+        ----------
+        beside
+            The other answers. An audit that searches judges what any of them found.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of `verdicts`, then `case` (whether the value, untested, is beyond what the audit accepts) and
+            `mean` (the posterior mean of the value; the value itself without draws).
+        """
+        verdicts = self.verdicts
+        return verdicts.assign(case=verdicts["value"] > _ROUNDING, mean=verdicts["value"])
 
     @property
     @abstractmethod

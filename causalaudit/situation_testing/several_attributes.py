@@ -85,6 +85,12 @@ class MultipleDiscriminationResult(AuditResult):
             value=table["delta"],
         )
 
+    def by_unit(self, beside: Sequence[AuditResult] = ()) -> pd.DataFrame:
+        """Return the verdicts with `case` (beyond tau by every attribute) and `mean`; see `AuditResult.by_unit`."""
+        verdicts = self.verdicts
+        beyond = self.table.loc[self.settings["k"][0], "beyond_tau"].to_numpy()
+        return verdicts.assign(case=beyond, mean=verdicts["value"])
+
     @property
     def headline(self) -> "pd.Series[float]":
         k = self.settings["k"][0]
