@@ -109,8 +109,30 @@ def headline_of(values: Any, name: str) -> "pd.Series[float]":
     return pd.Series(numbers, index=pd.RangeIndex(len(numbers), name="draw"), name=name)
 
 
+class SavedResult:
+    """A storable dataclass that is written to one file, and read back by `causalaudit.load`."""
+
+    KIND: ClassVar[str]
+    """What a saved file of this class says that it holds."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the result to one file; `causalaudit.load` reads it back.
+
+        Functions and fitted models are not saved: what needs them says so after loading. The file is written under a
+        temporary name and renamed.
+        """
+        content, arrays = pack(self)
+        write_artefact(path, self.KIND, {"content": content}, {"arrays": arrays})
+
+    @classmethod
+    def from_artefact(cls, artefact: Artefact) -> "SavedResult":
+        """Return the result that a file holds."""
+        result: SavedResult = unpack(artefact.header["content"], artefact.groups["arrays"])
+        return result
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class AuditResult(ABC):
+class AuditResult(SavedResult, ABC):
     """The answer of an audit. Results compare by identity.
 
     Attributes
@@ -124,8 +146,8 @@ class AuditResult(ABC):
 
     table: pd.DataFrame
     settings: dict[str, Any]
-    KIND: ClassVar[str]
-    """What a saved file of this class says that it holds."""
+    VALUE: ClassVar[str] = "value"
+    """What the value of a unit is, in a word or two."""
 
     def __repr__(self) -> str:
         return f"{self.title}\n{self._shown()}"
@@ -192,18 +214,3 @@ class AuditResult(ABC):
     @abstractmethod
     def to_inference_data(self) -> "az.InferenceData":
         """Return the draws behind the answer."""
-
-    def save(self, path: str | Path) -> None:
-        """Write the result to one file; `causalaudit.load` reads it back.
-
-        Functions and fitted models are not saved: what needs them says so after loading. The file is written under a
-        temporary name and renamed.
-        """
-        content, arrays = pack(self)
-        write_artefact(path, self.KIND, {"content": content}, {"arrays": arrays})
-
-    @classmethod
-    def from_artefact(cls, artefact: Artefact) -> "AuditResult":
-        """Return the result that a file holds."""
-        result: AuditResult = unpack(artefact.header["content"], artefact.groups["arrays"])
-        return result

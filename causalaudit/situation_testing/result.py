@@ -76,6 +76,7 @@ class SituationTestingResult(AuditResult):
     evidence: SituationEvidence
     draw_cases: np.ndarray | None = None
     KIND: ClassVar[str] = "situation testing"
+    VALUE: ClassVar[str] = "delta"
 
     @property
     def title(self) -> str:

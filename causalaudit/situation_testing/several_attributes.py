@@ -45,6 +45,7 @@ class MultipleDiscriminationResult(AuditResult):
     singles: tuple[SituationTestingResult, ...]
     draw_cases: np.ndarray | None = None
     KIND: ClassVar[str] = "multiple discrimination"
+    VALUE: ClassVar[str] = "mean delta"
 
     @property
     def title(self) -> str:

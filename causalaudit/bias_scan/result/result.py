@@ -66,6 +66,7 @@ class BiasScanResult(AuditResult):
     null_scores: np.ndarray | None = None
     inclusion: pd.DataFrame | None = None
     KIND: ClassVar[str] = "bias scan"
+    VALUE: ClassVar[str] = "disparity"
 
     @property
     def title(self) -> str:
@@ -215,7 +216,9 @@ class BiasScanResult(AuditResult):
         found. `case` says whether the disparity is on the side looked for, `mean` is its posterior mean. See
         `AuditResult.by_unit`.
         """
-        found = [subgroup for scan in (*beside, self) if isinstance(scan, BiasScanResult) for subgroup in scan.subgroups]
+        found = [
+            subgroup for scan in (*beside, self) if isinstance(scan, BiasScanResult) for subgroup in scan.subgroups
+        ]
         subgroups = list({in_words(subgroup): subgroup for subgroup in found}.values())
         rows = pd.DataFrame([self.disparity(subgroup) for subgroup in subgroups], columns=_COMPARED)
         disparity = rows["disparity"].to_numpy(dtype=float)
@@ -224,7 +227,9 @@ class BiasScanResult(AuditResult):
         mean = rows["disparity_mean"].astype(float).fillna(rows["disparity"].astype(float)).to_numpy()
         return self._judged(subgroups, flagged, rule, disparity).assign(case=case, mean=mean)
 
-    def _judged(self, subgroups: Sequence[Mapping[str, Any]], flagged: np.ndarray, rule: str, value: Any) -> pd.DataFrame:
+    def _judged(
+        self, subgroups: Sequence[Mapping[str, Any]], flagged: np.ndarray, rule: str, value: Any
+    ) -> pd.DataFrame:
         masks = [self.question.masks(subgroup) for subgroup in subgroups]
         variances = np.array([disparity_variances(self.measured, one) for one in masks]).reshape(-1, 2)
         return verdict_table(

@@ -40,6 +40,7 @@ class _Answer(AuditResult):
 
     measures: pd.DataFrame
     rates: pd.DataFrame
+    VALUE: ClassVar[str] = "difference of rates"
 
     @property
     def title(self) -> str:

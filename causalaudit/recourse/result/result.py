@@ -66,6 +66,7 @@ class RecourseResult(AuditResult):
     """
 
     KIND: ClassVar[str] = "recourse"
+    VALUE: ClassVar[str] = "disadvantage"
 
     values: pd.DataFrame
     notions: tuple[Notion, ...]
