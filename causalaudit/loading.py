@@ -20,6 +20,7 @@ _READERS = {
     "recourse": ("causalaudit.recourse", "RecourseResult"),
     "bias scan": ("causalaudit.bias_scan", "BiasScanResult"),
     "detection power": ("causalaudit.bias_scan", "PowerResult"),
+    "prior sensitivity": ("causalaudit.worlds", "PriorSensitivity"),
     "worlds": ("causalaudit.worlds", "WorldsResult"),
 }
 

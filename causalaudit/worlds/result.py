@@ -120,7 +120,7 @@ class WorldsResult(SavedResult):
             self.table["words"].tolist(),
             [one[0] if isinstance(one, tuple) else None for one in units],
         ):
-            found = [at for at, name in enumerate(names) if name is not None and _equal(name, unit)]
+            found = [at for at, name in enumerate(names) if name is not None and bool(name == unit)]
             if len(found) == 1:
                 return found[0]
         some = ", ".join(repr(words) for words in self.table["words"][:3])
@@ -137,7 +137,3 @@ class WorldsResult(SavedResult):
         from causalaudit.worlds.plots import plot_verdict_map  # heavy: only those who draw pay for matplotlib
 
         return plot_verdict_map(self, ax=ax)
-
-
-def _equal(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and bool(one == other) if isinstance(one, tuple) else bool(np.all(one == other))

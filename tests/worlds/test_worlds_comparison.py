@@ -312,8 +312,9 @@ def test_results_are_saved(result, tmp_path):
     assert repr(loaded) == repr(result)
 
 
+@pytest.mark.slow
 def test_workers_are_those_of_joblib(posteriors, result):
-    with joblib.parallel_config("threading", n_jobs=2):
+    with joblib.parallel_config("loky", n_jobs=2):
         again = ca.compare_worlds(posteriors, audit, progress=False)
     pd.testing.assert_frame_equal(again.table, result.table)
     pd.testing.assert_frame_equal(again.loo, result.loo)
