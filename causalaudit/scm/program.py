@@ -28,6 +28,7 @@ from causalaudit.scm.inspection import in_house_form, inspect_program
 from causalaudit.scm.noise import Coupling, couplings_of, noise_of
 from causalaudit.scm.simulation import prior_draws, simulate
 from causalaudit.scm.vectors import vector_columns, with_vectors_split, without_order
+from causalaudit.scm.without import Cuts, Edge, with_means_of, without_edges
 
 
 class SCM:
@@ -71,6 +72,12 @@ class SCM:
         From a `pyro.deterministic` to the exogenous site that is its noise.
     coupling : dict
         What `with_coupling` has chosen, by variable; others have the default of their family.
+    cuts : dict
+        The edges that `without` has cut, with what the effect sees: a number or a code; None until there are data.
+    inert : tuple of str
+        Parameters that enter nothing because edges were cut: their posterior is their prior.
+    uncut : SCM or None
+        The model before edges were cut.
     coords : dict
         From a parameter to a tuple of lists: the names along each of its axes.
 
@@ -113,6 +120,9 @@ class SCM:
             )
         self.name = name or getattr(program, "__name__", "scm")
         self.coupling: dict[str, Coupling] = {}
+        self.uncut: SCM | None = None
+        self.cuts: Cuts = {}
+        self.inert: tuple[str, ...] = ()
         self._rebuilt = partial(SCM, program, levels, columns=columns, coords=coords, plate=plate, name=self.name)
         self.program = in_house_form(program, plate)
         split, self.vectors = vector_columns(self.program, columns or {}, latents)
@@ -167,7 +177,8 @@ class SCM:
 
     def __repr__(self) -> str:
         edges = ", ".join(f"{cause} → {effect}" for cause, effect in self.graph.edges)
-        return f"SCM {self.name!r}: {len(self.parameters)} parameters; {edges or 'no edges'}"
+        inert = f" (inert: {', '.join(self.inert)})" if self.inert else ""
+        return f"SCM {self.name!r}: {len(self.parameters)} parameters{inert}; {edges or 'no edges'}"
 
     def _repr_html_(self) -> str:
         """Show the diagram, the parameters, and what is assumed about the noise of each variable."""
@@ -213,6 +224,8 @@ class SCM:
         ProgramError
             If a computed site with a column determines a continuous latent that is not its noise alone.
         """
+        if self.uncut is not None:
+            return with_means_of(self, data)
         absent = [name for name in self.noises if name not in data.columns]
         unnamed = unnamed_noises(self.structure, self.latents, data.columns)
         if absent or unnamed:
@@ -288,6 +301,38 @@ class SCM:
         model = copy(self)
         model.coupling = {name: value for name, value in chosen.items() if value != couplings_of(laws[name])[0]}
         return model
+
+    # Diagram
+
+    def without(self, *edges: Edge, at: Mapping[str, Any] | None = None) -> "SCM":
+        """Return the model without some edges: the effect sees the cause at a reference, whoever it is.
+
+        All other effects of the cause, also those on the way to this effect, see it as it is. The model is another one,
+        to be fitted again. Its parameters are the same: those that enter nothing any more keep their priors (`inert`).
+
+        Parameters
+        ----------
+        edges
+            Pairs (cause, effect) of variables.
+        at
+            What the effects see of a cause, a level or a number. By default its first level (of a 0/1 variable: 0), or
+            the mean of its column in the data of the fit. A coefficient is inert only where the cause is at zero, as at
+            its first level; at a mean it moves the intercept.
+
+        Raises
+        ------
+        ProgramError
+            If there is no such edge; if the effect is a number of a vector with a common noise; if a cause is latent,
+            or holds whole numbers, and `at` does not say at what.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> scm = ca.models.loan.linear().without(("gender", "salary"))
+        >>> list(scm.graph.edges), scm.inert
+        ([('gender', 'balance'), ('salary', 'balance')], ('penalty',))
+        """
+        return without_edges(self, edges, at or {})
 
     def mechanisms(self, coupling: Coupling | Mapping[str, Coupling] | None = None) -> Mechanisms:
         """Return the noise of every variable, its parents, and which variables are vectors."""

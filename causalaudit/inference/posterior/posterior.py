@@ -132,7 +132,7 @@ class Posterior:
         The interval is the shortest that holds `prob` of the draws. The entries of a parameter with several have the
         names that the SCM gives them (`coords`), else numbers. With chains (method "nuts") the effective size is that
         of the bulk, for each parameter; with importance weights ("laplace", "svi") one for all that were drawn
-        together. Only chains have an r-hat.
+        together. Only chains have an r-hat. What edges that were cut leave without effect (`SCM.inert`) has its prior.
 
         Examples
         --------
@@ -188,6 +188,7 @@ class Posterior:
         """
         total = len(self.draw_numbers())
         computed = diagnose(self.settings["method"], self.idata["sample_stats"].attrs, total)
+        computed = replace(computed, inert=self.scm.inert)
         if by is None:
             return computed
         fits, words = predictive_verdict(self.predictive(min(draws, total), seed), self.data, by)
