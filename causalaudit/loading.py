@@ -21,6 +21,7 @@ _READERS = {
     "bias scan": ("causalaudit.bias_scan", "BiasScanResult"),
     "detection power": ("causalaudit.bias_scan", "PowerResult"),
     "prior sensitivity": ("causalaudit.worlds", "PriorSensitivity"),
+    "sweep": ("causalaudit.worlds", "SweepResult"),
     "worlds": ("causalaudit.worlds", "WorldsResult"),
 }
 

@@ -1,16 +1,20 @@
 """Assumptions against data, and against one another."""
 
 from causalaudit.worlds.comparison import compare_worlds
+from causalaudit.worlds.coupling_sensitivity import coupling_sensitivity
 from causalaudit.worlds.prior_sensitivity import PriorSensitivity, prior_sensitivity
 from causalaudit.worlds.refutation import DiagramTest, Independence, implied_independencies, test_diagram
 from causalaudit.worlds.result import WorldsResult
+from causalaudit.worlds.sweep_result import SweepResult
 
 __all__ = [
     "DiagramTest",
     "Independence",
     "PriorSensitivity",
+    "SweepResult",
     "WorldsResult",
     "compare_worlds",
+    "coupling_sensitivity",
     "implied_independencies",
     "prior_sensitivity",
     "test_diagram",

@@ -186,7 +186,7 @@ class _World:
             raise type(error)(f"In the world {world!r}: {error}") from error
         if not isinstance(result, AuditResult):
             raise DataError(
-                f"audit must return the result of an auditor, but in {world!r} returned {type(result).__name__}."
+                f"audit must return the result of an auditor, but returned {type(result).__name__} in {world!r}."
             )
         return result, loss
 
@@ -195,9 +195,9 @@ def _warn_of_tails(loo: pd.DataFrame) -> None:
     heavy = loo.index[loo["pareto_k"] > TRUSTED_K].tolist()
     if heavy:
         warnings.warn(
-            f"The leave-one-out density of somebody is not to be trusted in {', '.join(map(repr, heavy))}: the greatest "
-            f"Pareto k is {loo['pareto_k'].max():.2f}, above {TRUSTED_K}. Use more draws, or look at who is unlike all "
-            "others.",
+            f"The leave-one-out density of somebody is not to be trusted in {', '.join(map(repr, heavy))}: "
+            f"the greatest Pareto k is {loo['pareto_k'].max():.2f}, above {TRUSTED_K}. "
+            "Use more draws, or look at who is unlike all others.",
             CausalAuditWarning,
             stacklevel=3,
         )

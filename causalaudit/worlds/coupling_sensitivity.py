@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-
 from causalaudit.counterfactuals.ask import check_posterior
 from causalaudit.errors import DataError
 from causalaudit.inference import Posterior

@@ -86,8 +86,8 @@ def refuse_without_draws(posterior: Posterior) -> None:
     method = posterior.settings["method"]
     if method in ("map", "ml"):
         raise InferenceError(
-            f"{posterior.scm.name!r} was fitted by {method!r}, a point without draws: nobody can be left out of it. Fit "
-            'by "auto", or name weights that need no score ("equal", or a mapping).'
+            f"{posterior.scm.name!r} was fitted by {method!r}, a point without draws: nobody can be left out of it. "
+            'Fit by "auto", or name weights that need no score ("equal", or a mapping).'
         )
     if "latents" in posterior.idata.groups():
         raise InferenceError(

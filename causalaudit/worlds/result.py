@@ -45,8 +45,8 @@ class WorldsResult(SavedResult):
     rules : dict
         When a unit is flagged, by world.
     settings : dict
-        What was asked for: `weights`, `prob`, `headline` and `value` (their names), `scored` columns, those `rounded`; `not_scored`
-        and `no_evidence` say why there is no elpd or evidence, if there is none.
+        What was asked for: `weights`, `prob`, `headline` and `value` (their names), `scored` columns, those `rounded`;
+        `not_scored` and `no_evidence` say why there is no elpd or evidence, if there is none.
     """
 
     loo: pd.DataFrame
@@ -70,7 +70,7 @@ class WorldsResult(SavedResult):
 
     @property
     def agreement(self) -> pd.DataFrame:
-        """How many units are `flagged`, and how many are a `case`, in all, some and none of the worlds that saw them."""
+        """How many units are `flagged`, and how many are a `case`, in all, some and none of the worlds."""
         counts = {
             name: np.where(number == 0, "none", np.where(number == self.table["worlds_examined"], "all", "some"))
             for name, number in (("flagged", self.table["worlds_flagged"]), ("case", self.table["worlds_cases"]))

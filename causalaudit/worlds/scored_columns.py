@@ -109,8 +109,8 @@ def same_people(posteriors: Mapping[str, Posterior]) -> "pd.Index":
         data = posterior.data
         if len(data) != len(people) or not people.isin(data.index).all():
             raise DataError(
-                f"The worlds {first!r} and {world!r} are on different people ({len(people)} and {len(data)}, by index). "
-                "Fit all programs to the same table."
+                f"The worlds {first!r} and {world!r} are on different people ({len(people)} and {len(data)}, by index)."
+                " Fit all programs to the same table."
             )
         for name in (name for name in reference.scm.columns if name in posterior.scm.columns):
             ours, theirs = (table.loc[people, name].to_numpy() for table in (reference.data, data))
@@ -118,7 +118,7 @@ def same_people(posteriors: Mapping[str, Posterior]) -> "pd.Index":
             if len(differ):
                 raise DataError(
                     f"The worlds {first!r} and {world!r} are on different people: {name!r} of row "
-                    f"{people.tolist()[differ[0]]!r} is {ours[differ[0]]!r} and {theirs[differ[0]]!r}. Fit all programs "
-                    "to the same table."
+                    f"{people.tolist()[differ[0]]!r} is {ours[differ[0]]!r} and {theirs[differ[0]]!r}. "
+                    "Fit all programs to the same table."
                 )
     return people

@@ -88,8 +88,8 @@ def sweep_result(
     at = answers[int(np.flatnonzero(values == reference)[0])]
     if threshold is None and all(one.counts for one in answers):
         raise DataError(
-            f"The answer ({at.name}) is a count, of which no threshold goes without saying: give threshold=, such as the "
-            "number of cases that would change what is done."
+            f"The answer ({at.name}) is a count, of which no threshold goes without saying: give threshold=, such as "
+            "the number of cases that would change what is done."
         )
     limit = 0.0 if threshold is None else float(threshold)
     summaries = np.array([summary_of_draws(one.draws, prob) for one in answers])
@@ -125,7 +125,9 @@ def _unit_tips(values: np.ndarray, answers: Sequence[Answered], reference: float
 def _units(values: np.ndarray, answers: Sequence[Answered], parameter: str) -> pd.DataFrame:
     columns = ["value", "case", "flagged", "probability"]
     frames = [
-        pd.DataFrame({parameter: value, "words": one.units["unit"].map(str), **{name: one.units[name] for name in columns}})
+        pd.DataFrame(
+            {parameter: value, "words": one.units["unit"].map(str), **{name: one.units[name] for name in columns}}
+        )
         for value, one in zip(values, answers, strict=True)
         if one.units is not None
     ]

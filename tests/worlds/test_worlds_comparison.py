@@ -273,7 +273,7 @@ def test_a_unit_that_a_world_lacks_was_not_examined(posteriors):
     def some(posterior):
         rows = [("both", True, 0.9, 0.5, 0.1, 0.1)]
         seen = posterior is posteriors["gap"]
-        return Stated(rows + [("alone", True, 0.8, 0.4, 0.1, 0.1)] if seen else rows)
+        return Stated([*rows, ("alone", True, 0.8, 0.4, 0.1, 0.1)] if seen else rows)
 
     two = {name: posteriors[name] for name in ("gap", "equal")}
     result = ca.compare_worlds(two, some, {"gap": 1, "equal": 3}, progress=False)
@@ -401,11 +401,11 @@ def test_worlds_on_different_people_are_refused(people, posteriors):
 def test_bad_worlds_and_audits(people, posteriors):
     with pytest.raises(DataError, match="names of at least two worlds"):
         ca.compare_worlds({"gap": posteriors["gap"]}, audit)
-    with pytest.raises(DataError, match="posterior must come from causalaudit.fit, but is int"):
+    with pytest.raises(DataError, match=r"posterior must come from causalaudit.fit, but is int"):
         ca.compare_worlds({"gap": posteriors["gap"], "bad": 3}, audit)
     with pytest.raises(DataError, match="audit must be a function of a posterior"):
         ca.compare_worlds(posteriors, "situation testing")
-    with pytest.raises(DataError, match="audit must return the result of an auditor, but in 'gap' returned int"):
+    with pytest.raises(DataError, match="audit must return the result of an auditor, but returned int in 'gap'"):
         ca.compare_worlds(posteriors, lambda _: 3, progress=False)
     with pytest.raises(InterventionError, match=r"In the world 'gap': There is no variable 'sexx' to intervene on"):
         ca.compare_worlds(posteriors, lambda one: ca.counterfactuals(one, {"sexx": "m"}), progress=False)
@@ -419,7 +419,22 @@ def test_a_world_that_was_not_fitted_well_is_refused_unless_asked(people, poster
         bad = fitted(normal_score, people, draws=2, method="nuts")
     two = {"equal": posteriors["equal"], "bad": bad}
     answer = Stated([("a", True, 1.0, 1.0, 0.0, 0.0)])
-    with pytest.raises(InferenceError, match="The world 'bad' was not fitted well: .*untrusted=True"):
+    with pytest.raises(InferenceError, match=r"The world 'bad' was not fitted well: .*untrusted=True"):
         ca.compare_worlds(two, lambda _: answer, "equal", progress=False)
     with pytest.warns(CausalAuditWarning, match="Pareto k"):
         assert len(ca.compare_worlds(two, lambda _: answer, "equal", untrusted=True, progress=False).headline) == 2
+
+
+def test_plots_show_what_the_tables_say(result):
+    drawn = ca.plots.plot_verdict_map(result)
+    assert [label.get_text() for label in drawn.get_xticklabels()] == result.worlds
+    assert drawn.images[0].get_array().shape == ((result.table["worlds_flagged"] > 0).sum(), 3)
+    assert result.plot().get_ylabel() == drawn.get_ylabel()
+    bars = ca.plots.plot_variance_shares(result, most=5)
+    assert len(bars.get_yticklabels()) == 5
+    totals = sum(np.array([bar.get_width() for bar in part]) for part in bars.containers)
+    assert np.allclose(np.sort(totals)[::-1], result.table["variance"].nlargest(5))
+    numbers = ca.plots.plot_headlines(result)
+    assert numbers.get_xlabel() == "cases at k = 5"
+    with pytest.raises(DataError, match="There is nothing to draw"):
+        ca.plots.plot_verdict_map(result, units=[])
