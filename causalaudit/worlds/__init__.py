@@ -2,6 +2,7 @@
 
 from causalaudit.worlds.comparison import compare_worlds
 from causalaudit.worlds.coupling_sensitivity import coupling_sensitivity
+from causalaudit.worlds.edges import EdgesResult, compare_edges
 from causalaudit.worlds.prior_sensitivity import PriorSensitivity, prior_sensitivity
 from causalaudit.worlds.refutation import DiagramTest, Independence, implied_independencies, test_diagram
 from causalaudit.worlds.result import WorldsResult
@@ -9,10 +10,12 @@ from causalaudit.worlds.sweep_result import SweepResult
 
 __all__ = [
     "DiagramTest",
+    "EdgesResult",
     "Independence",
     "PriorSensitivity",
     "SweepResult",
     "WorldsResult",
+    "compare_edges",
     "compare_worlds",
     "coupling_sensitivity",
     "implied_independencies",
