@@ -1,6 +1,6 @@
 """A Pyro program as a structural causal model: its variables, its diagram, its codes."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
@@ -17,6 +17,15 @@ from causalaudit.errors import ProgramError, check_count, nearest
 from causalaudit.people import check_table
 from causalaudit.randomness import seeded
 from causalaudit.scm.columns import Codec, check_support, site_column
+from causalaudit.scm.confounding import (
+    Confounding,
+    checked_pair,
+    confounded_diagram,
+    partners_too,
+    rectangle_nodes,
+    refuse_other_couplings,
+    with_confounding,
+)
 from causalaudit.scm.coords import Names, named_axes
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.exogenous import enter_noises, refuse_bound_latents, unnamed_noises
@@ -70,6 +79,8 @@ class SCM:
         From a `pyro.deterministic` to the exogenous site that is its noise.
     coords : dict
         From a parameter to a tuple of lists: the names along each of its axes.
+    confounding : tuple
+        The pairs of variables with a hidden common cause (`confounded`): `first`, `second` and `rho`.
 
     Raises
     ------
@@ -109,7 +120,10 @@ class SCM:
                 f"latents must be a collection of names, but is the text {latents!r}: write [{latents!r}]."
             )
         self.name = name or getattr(program, "__name__", "scm")
-        self._rebuilt = partial(SCM, program, levels, columns=columns, coords=coords, plate=plate, name=self.name)
+        self.confounding: tuple[Confounding, ...] = ()
+        self._rebuilt: Callable[[Collection[str]], SCM] = partial(
+            SCM, program, levels, columns=columns, coords=coords, plate=plate, name=self.name
+        )
         self.program = in_house_form(program, plate)
         split, self.vectors = vector_columns(self.program, columns or {}, latents)
         if split:
@@ -163,7 +177,10 @@ class SCM:
 
     def __repr__(self) -> str:
         edges = ", ".join(f"{cause} → {effect}" for cause, effect in self.graph.edges)
-        return f"SCM {self.name!r}: {len(self.parameters)} parameters; {edges or 'no edges'}"
+        hidden = "".join(
+            f"; {pair.first} and {pair.second} confounded by {pair.rho:+g}" for pair in self.confounding
+        )
+        return f"SCM {self.name!r}: {len(self.parameters)} parameters; {edges or 'no edges'}{hidden}"
 
     def _repr_html_(self) -> str:
         """Show the diagram, the parameters, and what is assumed about the noise of each variable."""
@@ -228,6 +245,70 @@ class SCM:
             model.graph.nodes[name]["latent"] = True
         return model
 
+    # Hidden confounding
+
+    def confounded(self, one: str, other: str, rho: float) -> "SCM":
+        """Return the model in which two variables have a hidden common cause; it has to be fitted anew.
+
+        The canonical noises of the two (see `couplings`), on the normal scale, are bivariate normal with the
+        correlation rho given everything else: a Gaussian copula. With rho > 0 a higher noise of one goes with a higher
+        noise of the other; discrete values and levels are in their order, and of a transformed distribution it is the
+        noise of its base. The law of each variable given its causes is what the program says. The density of a person
+        has log P of the pair in place of the two log-probabilities; abduction draws discrete noise given the noise
+        of the other variable, and a world in which one of them is set keeps the noise of both.
+
+        Data say little about rho, and nothing where an edge between the two is free to take its place: it is an
+        assumption to be varied.
+
+        Parameters
+        ----------
+        one, other
+            Two variables with columns, in any order, whether or not one causes the other: continuous, or discrete with
+            an order. A variable can be in one pair.
+        rho
+            Between -1 and 1, both excluded. It takes the place of an earlier correlation of the same pair; 0 is the
+            model without.
+
+        Returns
+        -------
+        SCM
+            The same program with other noise. In its diagram the two have a latent cause, which is no variable.
+
+        Raises
+        ------
+        ProgramError
+            If rho is out of range, or a variable is latent, computed, given, unordered (Categorical), or part of a
+            vector.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> scm = ca.models.law_school.level_3().confounded("Race", "LSAT", rho=0.3)
+        >>> sorted(scm.graph.predecessors("LSAT"))
+        ['Gender', 'Race', 'U(LSAT,Race)']
+        >>> "U(LSAT,Race)" in scm.variables
+        False
+        """
+        laws = {name: self.structure.laws[name] for name in self.variables}
+        pair = checked_pair(one, other, rho, laws, self.columns, self.vectors, self.confounding)
+        others = tuple(known for known in self.confounding if known.names != pair.names)
+        model = copy(self)
+        if pair.rho or others != self.confounding:
+            model.program = with_confounding(self.program, pair)
+        model.confounding = (*others, pair) if pair.rho else others
+        model.structure = replace(self.structure, graph=confounded_diagram(self.graph, pair))
+        model._rebuilt = partial(_rebuilt_with, self._rebuilt, pair)
+        return model
+
+    def with_partners(self, names: Collection[str]) -> set[str]:
+        """Return variables together with those whose noise depends on theirs."""
+        return partners_too(self.confounding, names)
+
+    @property
+    def nodes(self) -> int:
+        """How many numbers the density of a person holds at once: more than one where a pair is discrete."""
+        return rectangle_nodes(self.confounding, self.structure.laws, self.variables)
+
     # Noise
 
     def couplings(self, coupling: str | Mapping[str, str] | None = None) -> dict[str, str]:
@@ -262,9 +343,12 @@ class SCM:
                     f"{', '.join(couplings_of(laws[name]))}."
                 )
         if isinstance(coupling, Mapping):
-            return {**chosen, **coupling}
-        discrete = {name for name, law in laws.items() if is_discrete(law) and coupling in couplings_of(law)}
-        return {name: coupling if name in discrete else default for name, default in chosen.items()}
+            found = {**chosen, **coupling}
+        else:
+            discrete = {name for name, law in laws.items() if is_discrete(law) and coupling in couplings_of(law)}
+            found = {name: coupling if name in discrete else default for name, default in chosen.items()}
+        refuse_other_couplings(self.confounding, found)
+        return found
 
     def mechanisms(self, coupling: str | Mapping[str, str] | None = None) -> Mechanisms:
         """Return the noise of every variable, its parents, and which variables are vectors."""
@@ -334,3 +418,7 @@ class SCM:
         check_count("n", n)
         check_count("draws", draws)
         return simulate(self, prior_draws(self, draws, seed), n, draws, seed, data=data)
+
+
+def _rebuilt_with(rebuilt: Callable[[Collection[str]], SCM], pair: Confounding, latents: Collection[str]) -> SCM:
+    return rebuilt(latents).confounded(pair.first, pair.second, pair.rho)

@@ -12,7 +12,10 @@ from causalaudit.scm.handlers import Message, is_person, law_of
 
 
 class Score(Messenger):
-    """Add up the log-probabilities of the variables of each person: of all, or of `names`; not of what is given."""
+    """Add up the log-probabilities of the variables of each person: of all, or of `names`; not of what is given.
+
+    Two confounded variables have one log-probability together, and the second alone has that given the first.
+    """
 
     def __init__(self, names: Collection[str] | None = None) -> None:
         super().__init__()
@@ -23,7 +26,19 @@ class Score(Messenger):
         wanted = self.names is None or message["name"] in self.names
         wanted = wanted and not message["infer"].get("_given")
         if wanted and is_person(message) and not site_is_subsample(message):
-            self.total = self.total + log_probability(law_of(message), message["value"])
+            self.total = self.total + self._of(message)
+
+    def _of(self, message: Message) -> torch.Tensor | float:
+        law, value, pair = law_of(message), message["value"], message["infer"].get("_pair")
+        if pair is None:
+            return log_probability(law, value)
+        if message["name"] == pair.first:
+            together = self.names is None or pair.second in self.names
+            return 0.0 if together else log_probability(law, value)
+        partner = message["infer"]["_partner"]
+        both = partner.log_probability(law, value)
+        together = self.names is None or pair.first in self.names
+        return both if together else both - log_probability(partner.law, partner.value)
 
 
 def log_probability(law: Distribution, value: torch.Tensor) -> torch.Tensor:
