@@ -76,7 +76,8 @@ class _Confound(Messenger):
 
     def _pyro_post_sample(self, message: Message) -> None:
         if message["name"] == self.pair.first and not site_is_subsample(message):
-            self.partner = Partner(self.pair.first, law_of(message), message["value"], self.pair.rho)
+            given = bool(message["infer"].get("_given"))
+            self.partner = Partner(self.pair.first, law_of(message), message["value"], self.pair.rho, given)
 
 
 def with_confounding(program: Program, pair: Confounding) -> Callable[[int], Any]:

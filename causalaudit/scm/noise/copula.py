@@ -74,12 +74,15 @@ class Partner:
         Of the first variable.
     rho
         The correlation of the two noises on the normal scale.
+    is_given
+        Whether it is conditioned on, and not scored.
     """
 
     name: str
     law: Distribution
     value: torch.Tensor
     rho: float
+    is_given: bool = False
 
     def log_probability(self, law: Distribution, value: torch.Tensor) -> torch.Tensor:
         """Return log P of the pair, the other variable having this law and value."""
