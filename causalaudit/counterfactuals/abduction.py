@@ -85,11 +85,12 @@ class Abduction:
 
     @cached_property
     def affected(self) -> tuple[str, ...]:
-        """Variables that the intervention can reach, and that have noise to abduct."""
+        """Variables that the intervention can reach, and that have noise to abduct, with those confounded with them."""
         if not self.shortcut:
             return tuple(name for name in self.scm.variables if name in self.mechanisms.noises)
         reached = set().union(*(nx.descendants(self.scm.graph, name) for name in self.do)) if self.do else set()
-        return tuple(name for name in self.scm.variables if name in reached and name in self.mechanisms.noises)
+        wanted = self.scm.with_partners(reached)
+        return tuple(name for name in self.scm.variables if name in wanted and name in self.mechanisms.noises)
 
     @property
     def numbers(self) -> np.ndarray:

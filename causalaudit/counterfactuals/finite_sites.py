@@ -114,7 +114,7 @@ def _refuse_infinite(name: str, law: Any) -> None:
 def _tabulate_site(
     scm: SCM, name: str, sites: Mapping[str, Site], theta: Tensors, draws: int, coupling: Coupling
 ) -> Site:
-    parents = tuple(scm.graph.predecessors(name))
+    parents = tuple(parent for parent in scm.graph.predecessors(name) if parent in sites)
     sizes = tuple(len(sites[parent].values) for parent in parents)
     states = int(np.prod(sizes))
     if states > MOST_STATES:

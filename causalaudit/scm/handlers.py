@@ -162,7 +162,8 @@ class Mechanisms:
 class Abduct(Messenger):
     """Find the noise of each site in `names` under which its law gives its value.
 
-    `independent` sites get fresh noise instead: nothing is learnt from the value.
+    `independent` sites get fresh noise instead: nothing is learnt from the value. Of two confounded sites, discrete
+    noise is drawn given that of the other.
     """
 
     def __init__(
@@ -177,14 +178,23 @@ class Abduct(Messenger):
         self.noise: Tensors = {}
 
     def _pyro_post_sample(self, message: Message) -> None:
-        name = message["name"]
-        if name in self.names:
-            law, noise = law_of(message), self.mechanisms.noises[name]
-            uniform = self.uniforms.get(name, message["value"])  # exact abductions ignore it
-            if name in self.independent:
-                self.noise[name] = noise.fresh(law, uniform)
-            else:
-                self.noise[name] = noise.abduct(law, message["value"], uniform)
+        name, partner = message["name"], message["infer"].get("_partner")
+        if name not in self.names:
+            return
+        law, value = law_of(message), message["value"]
+        if partner is None:
+            self._abduct(name, law, value, self.uniforms)
+            return
+        uniforms = {**self.uniforms, **partner.uniforms(name, law, value, self.uniforms)}
+        for one, its_law, its_value in ((partner.name, partner.law, partner.value), (name, law, value)):
+            self._abduct(one, its_law, its_value, uniforms)
+
+    def _abduct(
+        self, name: str, law: Distribution, value: torch.Tensor, uniforms: Mapping[str, torch.Tensor]
+    ) -> None:
+        noise, uniform = self.mechanisms.noises[name], uniforms.get(name, value)  # exact abductions ignore it
+        found = noise.fresh(law, uniform) if name in self.independent else noise.abduct(law, value, uniform)
+        self.noise[name] = found
 
 
 class Replay(Messenger):

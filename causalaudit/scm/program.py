@@ -1,6 +1,6 @@
 """A Pyro program as a structural causal model: its variables, its diagram, its codes."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
@@ -17,6 +17,15 @@ from causalaudit.errors import ProgramError, check_count, nearest
 from causalaudit.people import check_table
 from causalaudit.randomness import seeded
 from causalaudit.scm.columns import Codec, check_support, site_column
+from causalaudit.scm.confounding import (
+    Confounding,
+    checked_pair,
+    confounded_diagram,
+    partners_too,
+    rectangle_nodes,
+    refuse_other_couplings,
+    with_confounding,
+)
 from causalaudit.scm.coords import Names, named_axes
 from causalaudit.scm.couplings import resolve_couplings
 from causalaudit.scm.execution import numerics
@@ -80,6 +89,8 @@ class SCM:
         The model before edges were cut.
     coords : dict
         From a parameter to a tuple of lists: the names along each of its axes.
+    confounding : tuple
+        The pairs of variables with a hidden common cause (`confounded`): `first`, `second` and `rho`.
 
     Raises
     ------
@@ -123,7 +134,10 @@ class SCM:
         self.uncut: SCM | None = None
         self.cuts: Cuts = {}
         self.inert: tuple[str, ...] = ()
-        self._rebuilt = partial(SCM, program, levels, columns=columns, coords=coords, plate=plate, name=self.name)
+        self.confounding: tuple[Confounding, ...] = ()
+        self._rebuilt: Callable[[Collection[str]], SCM] = partial(
+            SCM, program, levels, columns=columns, coords=coords, plate=plate, name=self.name
+        )
         self.program = in_house_form(program, plate)
         split, self.vectors = vector_columns(self.program, columns or {}, latents)
         if split:
@@ -178,7 +192,10 @@ class SCM:
     def __repr__(self) -> str:
         edges = ", ".join(f"{cause} → {effect}" for cause, effect in self.graph.edges)
         inert = f" (inert: {', '.join(self.inert)})" if self.inert else ""
-        return f"SCM {self.name!r}: {len(self.parameters)} parameters{inert}; {edges or 'no edges'}"
+        hidden = "".join(
+            f"; {pair.first} and {pair.second} confounded by {pair.rho:+g}" for pair in self.confounding
+        )
+        return f"SCM {self.name!r}: {len(self.parameters)} parameters{inert}; {edges or 'no edges'}{hidden}"
 
     def _repr_html_(self) -> str:
         """Show the diagram, the parameters, and what is assumed about the noise of each variable."""
@@ -246,6 +263,70 @@ class SCM:
             model.graph.nodes[name]["latent"] = True
         return model
 
+    # Hidden confounding
+
+    def confounded(self, one: str, other: str, rho: float) -> "SCM":
+        """Return the model in which two variables have a hidden common cause; it has to be fitted anew.
+
+        The canonical noises of the two (see `couplings`), on the normal scale, are bivariate normal with the
+        correlation rho given everything else: a Gaussian copula. With rho > 0 a higher noise of one goes with a higher
+        noise of the other; discrete values and levels are in their order, and of a transformed distribution it is the
+        noise of its base. The law of each variable given its causes is what the program says. The density of a person
+        has log P of the pair in place of the two log-probabilities; abduction draws discrete noise given the noise
+        of the other variable, and a world in which one of them is set keeps the noise of both.
+
+        Data say little about rho, and nothing where an edge between the two is free to take its place: it is an
+        assumption to be varied.
+
+        Parameters
+        ----------
+        one, other
+            Two variables with columns, in any order, whether or not one causes the other: continuous, or discrete with
+            an order. A variable can be in one pair.
+        rho
+            Between -1 and 1, both excluded. It takes the place of an earlier correlation of the same pair; 0 is the
+            model without.
+
+        Returns
+        -------
+        SCM
+            The same program with other noise. In its diagram the two have a latent cause, which is no variable.
+
+        Raises
+        ------
+        ProgramError
+            If rho is out of range, or a variable is latent, computed, given, unordered (Categorical), or part of a
+            vector.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> scm = ca.models.law_school.level_3().confounded("Race", "LSAT", rho=0.3)
+        >>> sorted(scm.graph.predecessors("LSAT"))
+        ['Gender', 'Race', 'U(LSAT,Race)']
+        >>> "U(LSAT,Race)" in scm.variables
+        False
+        """
+        laws = {name: self.structure.laws[name] for name in self.variables}
+        pair = checked_pair(one, other, rho, laws, self.columns, self.vectors, self.confounding)
+        others = tuple(known for known in self.confounding if known.names != pair.names)
+        model = copy(self)
+        if pair.rho or others != self.confounding:
+            model.program = with_confounding(self.program, pair)
+        model.confounding = (*others, pair) if pair.rho else others
+        model.structure = replace(self.structure, graph=confounded_diagram(self.graph, pair))
+        model._rebuilt = partial(_rebuilt_with, self._rebuilt, pair)
+        return model
+
+    def with_partners(self, names: Collection[str]) -> set[str]:
+        """Return variables together with those whose noise depends on theirs."""
+        return partners_too(self.confounding, names)
+
+    @property
+    def nodes(self) -> int:
+        """How many numbers the density of a person holds at once: more than one where a pair is discrete."""
+        return rectangle_nodes(self.confounding, self.structure.laws, self.variables)
+
     # Noise
 
     def couplings(self, coupling: Coupling | Mapping[str, Coupling] | None = None) -> dict[str, Coupling]:
@@ -282,7 +363,9 @@ class SCM:
         {'Z': 'monotone', 'X': 'monotone', 'W': 0.5, 'Y': 'monotone', 'D': 'monotone'}
         """
         laws: dict[str, Any] = {name: law for name, law in self.structure.laws.items() if has_noise(law)}
-        return resolve_couplings(laws, self.coupling, coupling)
+        found = resolve_couplings(laws, self.coupling, coupling)
+        refuse_other_couplings(self.confounding, found)
+        return found
 
     def with_coupling(self, coupling: Coupling | Mapping[str, Coupling]) -> "SCM":
         """Return the model under another assumption on its noise, as in `couplings`.
@@ -403,3 +486,7 @@ class SCM:
         check_count("n", n)
         check_count("draws", draws)
         return simulate(self, prior_draws(self, draws, seed), n, draws, seed, data=data)
+
+
+def _rebuilt_with(rebuilt: Callable[[Collection[str]], SCM], pair: Confounding, latents: Collection[str]) -> SCM:
+    return rebuilt(latents).confounded(pair.first, pair.second, pair.rho)

@@ -80,6 +80,8 @@ def simulate(
     for name, noise in mechanisms.noises.items():
         width = noise.width(scm.structure.laws[name])
         fresh[name] = torch.from_numpy(uniforms(seed, f"people {name}", numbers, (n,) if width is None else (n, width)))
+    for pair in scm.confounding:
+        fresh = pair.coupled(fresh)
     known = given_people(scm, data)
     if known:
         fresh[ROWS] = torch.from_numpy(uniforms(seed, ROWS, numbers, (n,)))

@@ -1,6 +1,7 @@
 """Assumptions against data, and against one another."""
 
 from causalaudit.worlds.comparison import compare_worlds
+from causalaudit.worlds.confounding_sensitivity import confounding_sensitivity
 from causalaudit.worlds.coupling_sensitivity import coupling_sensitivity
 from causalaudit.worlds.edges import EdgesResult, compare_edges
 from causalaudit.worlds.prior_sensitivity import PriorSensitivity, prior_sensitivity
@@ -17,6 +18,7 @@ __all__ = [
     "WorldsResult",
     "compare_edges",
     "compare_worlds",
+    "confounding_sensitivity",
     "coupling_sensitivity",
     "implied_independencies",
     "prior_sensitivity",

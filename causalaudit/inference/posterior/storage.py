@@ -133,12 +133,14 @@ def _close(one: np.ndarray, two: np.ndarray, relative: float, absolute: float) -
 
 def _structure(scm: SCM) -> dict[str, Any]:
     """Return the structure of a program in JSON types."""
-    structure = {
+    structure: dict[str, Any] = {
         "parameters": scm.parameters,
         "variables": scm.families,
         "edges": sorted(scm.graph.edges),
         "latents": sorted(scm.latents),
         "levels": scm.levels,
     }
+    if scm.confounding:
+        structure["confounding"] = [(pair.first, pair.second, pair.rho) for pair in scm.confounding]
     result: dict[str, Any] = json.loads(json.dumps(structure, default=str))
     return result

@@ -1,0 +1,175 @@
+"""A Gaussian copula between the noises of two variables of a person: a hidden common cause of both."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy import special
+from torch.distributions import Distribution
+
+from causalaudit.scm.noise.bivariate_normal import (
+    integration_range,
+    log_conditional,
+    log_density,
+    log_interval,
+    log_rectangle,
+)
+from causalaudit.scm.noise.elementwise import elementwise
+from causalaudit.scm.noise.normal_scores import Interval, Point, scores_of
+
+_POINTS = 129  # at which the noise of a rectangle is tabulated to be drawn
+_ROWS = 2**13  # rectangles that are tabulated at once: 8 MiB an array
+_LEAST, _MOST = 2.0**-54, 1 - 2.0**-53  # uniforms
+
+
+def log_pair(one: Point | Interval, other: Point | Interval, rho: float) -> torch.Tensor:
+    """Return log P of two values: a density, an interval of a conditional normal, or a rectangle.
+
+    It takes the place of the two log-probabilities, which are not in it where a value is discrete.
+    """
+    if isinstance(one, Interval) and isinstance(other, Interval):
+        return log_rectangle((one.low, one.high), (other.low, other.high), rho)
+    if isinstance(one, Interval):
+        one, other = other, one
+    assert isinstance(one, Point)
+    return one.log_density + log_given(other, one.score, rho)
+
+
+def log_given(value: Point | Interval, partner: torch.Tensor, rho: float) -> torch.Tensor:
+    """Return log P of a value given the standard normal number that the noise of its partner is."""
+    if isinstance(value, Interval):
+        return log_conditional(value.low, value.high, partner, rho)
+    return value.log_density + log_density(value.score, partner, rho)
+
+
+def coupled_uniform(first: torch.Tensor, second: torch.Tensor, rho: float) -> torch.Tensor:
+    """Return uniforms that have the copula with the first, made from independent ones.
+
+    Examples
+    --------
+    >>> import torch
+    >>> high = torch.tensor(0.99, dtype=torch.float64)
+    >>> round(float(coupled_uniform(high, high / high / 2, 0.5)), 3)
+    0.91
+    """
+    return elementwise(_coupled, first, second, torch.full_like(first, rho))
+
+
+def _coupled(first: np.ndarray, second: np.ndarray, rho: np.ndarray) -> np.ndarray:
+    score = rho * special.ndtri(first) + np.sqrt(1 - rho**2) * special.ndtri(second)
+    return np.clip(special.ndtr(score), _LEAST, _MOST)
+
+
+# Abduction. What is drawn is a uniform: which share of the noises that give a value are above the person's own.
+
+
+@dataclass(frozen=True)
+class Partner:
+    """The variable of a pair that comes first, seen from the other one.
+
+    Attributes
+    ----------
+    name, law, value
+        Of the first variable.
+    rho
+        The correlation of the two noises on the normal scale.
+    is_given
+        Whether it is conditioned on, and not scored.
+    """
+
+    name: str
+    law: Distribution
+    value: torch.Tensor
+    rho: float
+    is_given: bool = False
+
+    def log_probability(self, law: Distribution, value: torch.Tensor) -> torch.Tensor:
+        """Return log P of the pair, the other variable having this law and value."""
+        found = log_pair(scores_of(self.law, self.value), scores_of(law, value), self.rho)
+        possible = torch.ones((), dtype=torch.bool)
+        for one, its_value in ((self.law, self.value), (law, value)):
+            if isinstance(one, torch.distributions.TransformedDistribution):
+                possible = possible & one.support.check(its_value)
+        return torch.where(possible, found, -torch.inf)
+
+    def uniforms(
+        self, name: str, law: Distribution, value: torch.Tensor, uniforms: Mapping[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
+        """Return, from independent uniforms, those with which discrete noises of the pair are abducted together.
+
+        A noise is drawn from its conditional given the noise of the other variable, if that is known, and both of two
+        discrete ones from the part of the copula that gives the two values.
+        """
+        first, second = scores_of(self.law, self.value), scores_of(law, value)
+        found: dict[str, torch.Tensor] = {}
+        if isinstance(first, Interval):
+            if isinstance(second, Point):
+                score = _score_given(first, second.score, uniforms[self.name], self.rho)
+            else:
+                score = _score_in_rectangle(first, second, uniforms[self.name], self.rho)
+            found[self.name] = _share_above(first, score)
+        else:
+            score = first.score
+        if isinstance(second, Interval):
+            found[name] = _share_above(second, _score_given(second, score, uniforms[name], self.rho))
+        return found
+
+
+def _share_above(interval: Interval, score: torch.Tensor) -> torch.Tensor:
+    inside = torch.minimum(torch.maximum(score, interval.low), interval.high)
+    return (log_interval(inside, interval.high) - log_interval(interval.low, interval.high)).exp().clamp(_LEAST, _MOST)
+
+
+def _score_given(interval: Interval, partner: torch.Tensor, uniform: torch.Tensor, rho: float) -> torch.Tensor:
+    """Draw a standard normal number in an interval given that of the partner; uniforms near one are low."""
+    spread = (1 - rho**2) ** 0.5
+    ends = ((end - rho * partner) / spread for end in (interval.low, interval.high))
+    return rho * partner + spread * elementwise(_truncated, *ends, 1 - uniform)
+
+
+def _truncated(low: np.ndarray, high: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Return the quantile of a standard normal number between two limits."""
+    upper = low > 0
+    low, high = np.where(upper, -high, low), np.where(upper, -low, high)
+    share = np.where(upper, 1 - share, share)
+    top = special.log_ndtr(high)
+    below = top + np.log1p((1 - share) * np.expm1(special.log_ndtr(low) - top))
+    return np.where(upper, -1.0, 1.0) * special.ndtri_exp(below)
+
+
+def _score_in_rectangle(first: Interval, second: Interval, uniform: torch.Tensor, rho: float) -> torch.Tensor:
+    """Draw the first of two standard normal numbers given the intervals of both."""
+    ends = (first.low, first.high, second.low, second.high)
+    return elementwise(_in_rectangle, *ends, 1 - uniform, torch.full_like(uniform, rho))
+
+
+def _in_rectangle(*columns: np.ndarray) -> np.ndarray:
+    shape, flat = columns[0].shape, [np.ravel(column) for column in columns]
+    parts = [
+        _tabulated(*(torch.from_numpy(column[start : start + _ROWS].copy()) for column in flat))
+        for start in range(0, len(flat[0]), _ROWS)
+    ]
+    return np.concatenate([part.numpy() for part in parts]).reshape(shape)
+
+
+def _tabulated(
+    low: torch.Tensor, high: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor, share: torch.Tensor,
+    rhos: torch.Tensor,
+) -> torch.Tensor:  # fmt: skip
+    """Return quantiles of the first number, whose distribution function is tabulated where it rises."""
+    rho = float(rhos[0])
+    start, end = integration_range((low, high), (lower, upper), rho)
+    at = start + (end - start) * torch.linspace(0.0, 1.0, _POINTS, dtype=torch.float64).unsqueeze(-1)
+    density = (log_conditional(lower, upper, at, rho) - at**2 / 2).softmax(0)
+    slope = torch.cat([density[1:2] - density[:1], (density[2:] - density[:-2]) / 2, density[-1:] - density[-2:-1]])
+    cells = ((density[1:] + density[:-1]) / 2 + (slope[:-1] - slope[1:]) / 12).clamp(min=0.0)
+    below = torch.cat([torch.zeros_like(cells[:1]), cells.cumsum(0)])
+    target = share * below[-1]
+    cell = (below <= target).sum(0).sub(1).clamp(0, _POINTS - 2).unsqueeze(0)
+    left, right = density.gather(0, cell)[0], density.gather(0, cell + 1)[0]
+    part = ((target - below.gather(0, cell)[0]) / cells.gather(0, cell)[0].clamp(min=1e-300)).clamp(0.0, 1.0)
+    # The density in a cell is taken as linear.
+    bend = (right - left) / (right + left).clamp(min=1e-300)
+    inside = 2 * part / ((1 - bend) + ((1 - bend) ** 2 + 4 * bend * part).clamp(min=0.0).sqrt()).clamp(min=1e-300)
+    return start + (end - start) * (cell[0] + inside.clamp(0.0, 1.0)) / (_POINTS - 1)
