@@ -74,9 +74,9 @@ def confounding_sensitivity(
     >>> import causalaudit as ca
     >>> people = ca.datasets.make_loan(300, seed=0)
     >>> posterior = ca.fit(ca.models.loan.linear(), people, draws=50, seed=0)
-    >>> def slope(posterior):
-    ...     return float(posterior.parameters()["slope"].mean())
-    >>> swept = ca.confounding_sensitivity(posterior, ("salary", "balance"), [0.3], slope)
+    >>> def saving(posterior):
+    ...     return float(posterior.parameters()["saving"].mean())
+    >>> swept = ca.confounding_sensitivity(posterior, ("salary", "balance"), [0.3], saving)
     >>> bool(swept.table.value[1] < swept.table.value[0])  # more is confounding, less is effect
     True
     """
@@ -98,8 +98,8 @@ def _check_pair(posterior: Posterior, between: Any) -> tuple[str, str]:
     one, other = between
     if any(known.rho and known.names == {one, other} for known in posterior.scm.confounding):
         raise DataError(
-            f"{one!r} and {other!r} are confounded in {posterior.scm.name!r} already: give the posterior of the program "
-            "without that, from which rho starts at 0."
+            f"{one!r} and {other!r} are confounded in {posterior.scm.name!r} already: give the posterior of the program"
+            " without that, from which rho starts at 0."
         )
     posterior.scm.confounded(one, other, 0.5)  # refuses what cannot be confounded, before anything is fitted
     return str(one), str(other)

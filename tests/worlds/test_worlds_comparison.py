@@ -9,10 +9,10 @@ import pyro.distributions as dist
 import pytest
 import torch
 from scipy.stats import norm
+from stated import Stated
 
 import causalaudit as ca
 from causalaudit.errors import CausalAuditWarning, DataError, InferenceError, InterventionError
-from causalaudit.results import AuditResult, headline_of, interval_table, verdict_table
 from causalaudit.worlds.leave_one_out import leave_one_out
 from causalaudit.worlds.scored_columns import ScoredColumns
 from causalaudit.worlds.units import UnitsByWorld, variance_parts
@@ -211,45 +211,6 @@ def test_parts_add_up_to_the_variance_over_all_worlds():
     each = np.repeat(weights[0] / 35, 35)
     pooled = values.reshape(-1)
     assert parts.sum() == pytest.approx(each @ (pooled - each @ pooled) ** 2, rel=1e-12)
-
-
-class Stated(AuditResult):
-    """An audit that says what it is told."""
-
-    KIND = "stated"
-    title = "stated"
-
-    def __init__(self, rows, headline=(1.0, 2.0)):
-        object.__setattr__(self, "rows", rows)
-        object.__setattr__(self, "numbers", headline)
-
-    @property
-    def verdicts(self):
-        unit, flagged, probability, value, structural, sampling = zip(*self.rows, strict=True)
-        return verdict_table(
-            unit,
-            flagged,
-            rule="as stated",
-            probability=probability,
-            value=value,
-            structural=structural,
-            sampling=sampling,
-        )
-
-    @property
-    def headline(self):
-        return headline_of(self.numbers, "stated number")
-
-    intervals = property(lambda self: interval_table([]))
-
-    def summary(self):
-        return self.verdicts
-
-    def plot(self, ax=None):
-        return ax
-
-    def to_inference_data(self):
-        raise NotImplementedError
 
 
 def test_the_variance_goes_where_it_comes_from():

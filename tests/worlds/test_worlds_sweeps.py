@@ -129,3 +129,53 @@ def test_sweeps_are_saved_and_drawn(posterior, tmp_path):
     assert same([loaded.table, loaded.units, loaded.settings], [swept.table, swept.units, swept.settings])
     assert repr(loaded) == repr(swept)
     assert loaded.plot().get_xlabel() == "r: the coupling of score"
+
+
+def slope(posterior):
+    return float(posterior.parameters()["gap"].mean())
+
+
+def test_confounding_takes_the_place_of_an_effect(posterior):
+    """At rho = 0 the answer is that of the posterior, to the bit; the more is confounding, the less is effect."""
+    swept = ca.confounding_sensitivity(
+        posterior, ("sex", "score"), [-0.3, 0.3, 0.6], slope, threshold=-2.5, progress=False
+    )
+    assert swept.table["rho"].tolist() == [-0.3, 0.0, 0.3, 0.6]
+    assert swept.table["value"][1] == slope(posterior)
+    assert (np.diff(swept.table["value"]) < 0).all()
+    alone = ca.fit(posterior.scm.confounded("sex", "score", 0.3), posterior.data, draws=50, chains=2, progress=False)
+    assert swept.table["value"][2] == pytest.approx(slope(alone), abs=0.1)
+    assert swept.tipping_points.loc[0, "below"] is None
+    assert swept.tipping_points.loc[0, "above"] == 0.3
+    assert swept.settings["between"] == ["sex", "score"]
+
+
+def test_bad_confounding(posterior):
+    ask = ca.confounding_sensitivity
+    with pytest.raises(DataError, match=r"rho holds 1, but must be numbers between -1 and 1, without the ends"):
+        ask(posterior, ("sex", "score"), [1], slope)
+    with pytest.raises(DataError, match="between is 'sex', but must be the names of two variables"):
+        ask(posterior, "sex", [0.1], slope)
+    with pytest.raises(ProgramError, match="scor"):
+        ask(posterior, ("sex", "scor"), [0.1], slope)
+
+
+@pytest.mark.slow
+def test_cases_of_the_law_school_under_confounding_of_race(data_folder):
+    people = ca.datasets.load_law_school(data_folder)
+    people["LSAT"] = people["LSAT"].round()
+    posterior = ca.fit(ca.models.law_school.level_3(), people, draws=75, seed=0, progress=False)
+
+    def audit(posterior):
+        nonwhite = people.Race == "NonWhite"
+        worlds = ca.counterfactuals(posterior, {"Race": "White"}, rows=nonwhite, progress=False)
+        admitted = lambda p: (0.6 * p.UGPA + 0.4 * p.LSAT >= 20.8).astype(int)  # noqa: E731
+        return ca.situation_testing(
+            people, admitted, {"Race": "NonWhite"}, features=["LSAT", "UGPA"], counterfactuals=worlds, progress=False
+        )
+
+    rho = [-0.6, -0.2, 0.0, 0.2, 0.6]
+    swept = ca.confounding_sensitivity(posterior, ("Race", "LSAT"), rho, audit, threshold=200, progress=False)
+    cases = swept.units.groupby("rho")["case"].sum()
+    assert np.allclose(cases.loc[rho], [7, 153, 297, 527, 1116], rtol=0.05)
+    assert swept.tipping_points.loc[0, "below"] == -0.2
