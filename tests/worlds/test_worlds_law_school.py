@@ -6,7 +6,7 @@ import pytest
 import causalaudit as ca
 from causalaudit.models import law_school
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*rest on a poor match")]
 
 
 def admitted(people):

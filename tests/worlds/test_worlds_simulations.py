@@ -32,7 +32,8 @@ def gap_is_large(posterior):
     return Stated([("gap", gap.mean() > 0.1, (gap > 0.1).mean(), gap.mean(), gap.var(), 0.0)], gap)
 
 
-def test_probabilities_averaged_by_evidence_are_calibrated(repetitions=60):
+@pytest.mark.parametrize("repetitions", [60])
+def test_probabilities_averaged_by_evidence_are_calibrated(repetitions):
     """World and parameters are drawn from the priors, so that the sum of events minus probabilities has mean zero."""
     rng = np.random.default_rng(0)
     scms = {"with": ca.SCM(with_gap), "without": ca.SCM(without_gap)}
@@ -69,7 +70,8 @@ def by_other(n):
         pyro.sample("score", dist.Normal(slope * other, spread))
 
 
-def test_stacking_finds_a_world_that_is_not_nested(repetitions=20):
+@pytest.mark.parametrize("repetitions", [20])
+def test_stacking_finds_a_world_that_is_not_nested(repetitions):
     """With 1,000 people and an effect of .2 standard deviations."""
     rng = np.random.default_rng(0)
     scms = {"true": ca.SCM(by_one), "false": ca.SCM(by_other)}
