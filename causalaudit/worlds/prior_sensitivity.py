@@ -124,9 +124,10 @@ def prior_sensitivity(
         )
     name, answer = _answer(audit(posterior))
     _refuse_few("The audit's headline", len(answer))
-    rows = [_row(quantity, draws, *parts, seed) for quantity, draws in _parameters(posterior).items()]
+    prior, likelihood = parts
+    rows = [_row(quantity, draws, prior, likelihood, seed) for quantity, draws in _parameters(posterior).items()]
     numbers = posterior.draw_numbers(len(answer))
-    rows.append(_row(name, answer, *(_of_draws(part, numbers) for part in parts), seed))
+    rows.append(_row(name, answer, _of_draws(prior, numbers), _of_draws(likelihood, numbers), seed))
     columns = ["quantity", "prior", "likelihood", "by_chance", "flagged", "diagnosis"]
     settings = {"answer": name, "pareto_k": float(max(shapes)), "draws": total, "seed": seed}
     return PriorSensitivity(pd.DataFrame(rows, columns=columns), settings)

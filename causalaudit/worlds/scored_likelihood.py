@@ -29,7 +29,7 @@ class RoundingCell:
     """
 
     def __init__(self, law: Distribution) -> None:
-        self.law = law
+        self.law: Any = law
 
     def __call__(self, *args: Any, **more: Any) -> torch.Tensor:
         """Draw from the law itself, where a program is run without data."""
