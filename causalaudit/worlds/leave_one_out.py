@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-import arviz as az
 import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
 
+from causalaudit.arviz_versions import group_names, group_of, pareto_smoothed
 from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference import Posterior
 from causalaudit.inference.density.marginal_density import MarginalDensity
@@ -89,7 +89,7 @@ def refuse_without_draws(posterior: Posterior) -> None:
             f"{posterior.scm.name!r} was fitted by {method!r}, a point without draws: nobody can be left out of it. "
             'Fit by "auto", or name weights that need no score ("equal", or a mapping).'
         )
-    if "latents" in posterior.idata.groups():
+    if "latents" in group_names(posterior.idata):
         raise InferenceError(
             f"The latents of {posterior.scm.name!r} were drawn together with its parameters, so that people have no "
             'likelihood of their own: name weights that need no score ("equal", or a mapping).'
@@ -98,7 +98,7 @@ def refuse_without_draws(posterior: Posterior) -> None:
 
 def _efficiency(posterior: Posterior, draws: int) -> float:
     """Return what each draw is worth: the effective sample size of importance weights or chains, by the draws used."""
-    ess = float(posterior.idata["sample_stats"].attrs.get("ess", draws))
+    ess = float(group_of(posterior.idata, "sample_stats").attrs.get("ess", draws))
     return min(1.0, max(ess, 1.0) / draws)
 
 
@@ -109,6 +109,6 @@ def _smoothed(weighed: np.ndarray, asked: np.ndarray, efficiency: float) -> tupl
     varying = np.flatnonzero(np.ptp(weighed, axis=0) > _FLAT)
     for part in pieces(len(varying), len(weighed)):
         some = varying[part]
-        smoothed, shapes[some] = az.psislw(-weighed[:, some].T, efficiency)
+        smoothed, shapes[some] = pareto_smoothed(-weighed[:, some].T, efficiency)
         elpd[some] = logsumexp(smoothed + asked[:, some].T, axis=1)
     return elpd, shapes

@@ -1,8 +1,8 @@
 """Power-scaling: how far draws move when a part of the density is raised to a power a little off one."""
 
-import arviz as az
 import numpy as np
 
+from causalaudit.arviz_versions import pareto_smoothed
 from causalaudit.progress import pieces
 
 DELTA = 0.01  # by how much the power differs from one, as in the reference
@@ -30,7 +30,7 @@ def scaled_weights(log_part: np.ndarray) -> tuple[np.ndarray, float]:
     powers = np.array([1 / (1 + DELTA), 1 + DELTA])
     if np.ptp(log_part) == 0:
         return np.full((2, len(log_part)), 1 / len(log_part)), 0.0
-    smoothed, shapes = az.psislw((powers[:, None] - 1) * log_part)
+    smoothed, shapes = pareto_smoothed((powers[:, None] - 1) * log_part)
     weights = np.exp(smoothed)
     return weights / weights.sum(axis=1, keepdims=True), float(np.max(shapes))
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from causalaudit.arviz_versions import group_names, group_of
 from causalaudit.counterfactuals.ask import check_posterior
 from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference import Posterior
@@ -112,10 +113,12 @@ def prior_sensitivity(
     check_posterior(posterior)
     seed, total = check_seed(seed), len(posterior.draw_numbers())
     _refuse_few("The posterior", total)
-    if "log_prior" not in posterior.idata.groups():
+    if "log_prior" not in group_names(posterior.idata):
         raise InferenceError(f"{posterior.scm.name!r} has no parameters: there is no prior to depend on.")
-    log_prior = _by_draw([value.to_numpy() for value in posterior.idata["log_prior"].data_vars.values()]).sum(axis=1)
-    log_likelihood = posterior.idata["sample_stats"]["log_likelihood"].to_numpy().ravel()
+    log_prior = _by_draw([value.to_numpy() for value in group_of(posterior.idata, "log_prior").data_vars.values()]).sum(
+        axis=1
+    )
+    log_likelihood = group_of(posterior.idata, "sample_stats")["log_likelihood"].to_numpy().ravel()
     parts, shapes = zip(*(scaled_weights(part) for part in (log_prior, log_likelihood)), strict=True)
     if not max(shapes) <= TRUSTED_K:
         raise InferenceError(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arviz_versions import group_of
 from causalaudit.errors import CausalAuditError, DataError
 from causalaudit.inference import Posterior
 from causalaudit.results import AuditResult
@@ -38,7 +39,7 @@ def ask(audit: Callable[[Posterior], Answer], posterior: Posterior, where: str) 
         answer = audit(posterior)
     except CausalAuditError as error:
         raise type(error)(f"At {where}: {error}") from error
-    log_likelihood = float(posterior.idata["sample_stats"]["log_likelihood"].mean())
+    log_likelihood = float(group_of(posterior.idata, "sample_stats")["log_likelihood"].mean())
     if isinstance(answer, AuditResult):
         headline = answer.headline
         return Answered(str(headline.name), headline.to_numpy(dtype=float), answer.by_unit(), log_likelihood)
