@@ -42,7 +42,7 @@ def people():
 
 @pytest.fixture(scope="module")
 def found(people):
-    return ca.compare_edges(ca.SCM(program), people, EDGES, draws=250, progress=False)
+    return ca.compare_edges(ca.SCM(program), people, EDGES, draws=100, progress=False)
 
 
 def closed_form(people, cut):
