@@ -378,7 +378,6 @@ def test_bad_worlds_and_audits(people, posteriors):
 def test_a_world_that_was_not_fitted_well_is_refused_unless_asked(people, posteriors):
     bad = fitted(normal_score, people)
     statistics = bad.idata["sample_stats"].attrs
-    del statistics["components"]
     statistics["pareto_k"] = 0.9
     two = {"equal": posteriors["equal"], "bad": bad}
     answer = Stated([("a", True, 1.0, 1.0, 0.0, 0.0)])
