@@ -14,8 +14,11 @@ import torch
 from pyro.poutine.messenger import Messenger
 from pyro.poutine.util import site_is_subsample
 
+from causalaudit.errors import ProgramError
 from causalaudit.scm.handlers import Message, Program, Tensors
 
+Edge = tuple[str, str]
+Cuts = dict[Edge, float | None]  # what the effect sees (a number or a code); None: the mean in data that are to come
 Reference = Callable[[int], torch.Tensor]  # from a number of people to the values that they seem to have
 
 
@@ -113,3 +116,13 @@ def with_edges_cut(program: Program, cuts: Mapping[str, Mapping[str, Reference]]
             return program(n)
 
     return cut
+
+
+def refuse_unknown_means(cuts: Cuts) -> None:
+    """Refuse to simulate from priors where a cut edge waits for the mean of its cause in data."""
+    for (cause, effect), value in cuts.items():
+        if value is None:
+            raise ProgramError(
+                f"The edge {cause!r} → {effect!r} is cut with {cause!r} at its mean in the data, and there are no data "
+                f"yet: say what {effect!r} sees, without(({cause!r}, {effect!r}), at={{{cause!r}: …}})."
+            )

@@ -28,6 +28,7 @@ from causalaudit.scm.confounding import (
 )
 from causalaudit.scm.coords import Names, named_axes
 from causalaudit.scm.couplings import resolve_couplings
+from causalaudit.scm.edge_cut import Cuts, Edge
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.exogenous import enter_noises, refuse_bound_latents, unnamed_noises
 from causalaudit.scm.given import Given
@@ -37,7 +38,7 @@ from causalaudit.scm.inspection import in_house_form, inspect_program
 from causalaudit.scm.noise import Coupling, couplings_of, noise_of
 from causalaudit.scm.simulation import prior_draws, simulate
 from causalaudit.scm.vectors import vector_columns, with_vectors_split, without_order
-from causalaudit.scm.without import Cuts, Edge, with_means_of, without_edges
+from causalaudit.scm.without import with_means_of, without_edges
 
 
 class SCM:
@@ -353,8 +354,9 @@ class SCM:
         variables have names only.
 
         Only people whose parents of a variable differ from the factual world get another noise there. All others keep
-        their value: the coupling leaves consistency, locality and effectiveness as they are. All changed worlds of a
-        person have the same new noise, so that composition holds too.
+        their value, without recomputation: that is why consistency (do nothing, and nothing changes) holds for every r.
+        Effectiveness and locality do not depend on noise, and composition holds because all changed worlds of a person
+        have the same new noise. Latents, and noise that a program states as latents, are the same in all worlds.
 
         Examples
         --------

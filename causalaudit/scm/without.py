@@ -15,7 +15,7 @@ from torch.distributions import Categorical, OneHotCategorical, constraints
 
 from causalaudit.errors import ProgramError
 from causalaudit.scm.columns import Codec, site_column
-from causalaudit.scm.edge_cut import Reference, with_edges_cut
+from causalaudit.scm.edge_cut import Cuts, Edge, Reference, with_edges_cut
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.handlers import Program
 from causalaudit.scm.inspection import Structure, inspect_program, signatures
@@ -24,9 +24,6 @@ from causalaudit.scm.vectors import without_order
 
 if TYPE_CHECKING:
     from causalaudit.scm.program import SCM
-
-Edge = tuple[str, str]
-Cuts = dict[Edge, float | None]  # what the effect sees (a number or a code); None: the mean in data that are to come
 
 
 def without_edges(scm: "SCM", edges: Sequence[Edge], at: Mapping[str, Any]) -> "SCM":
@@ -47,21 +44,11 @@ def with_means_of(scm: "SCM", data: pd.DataFrame) -> "SCM":
     """Return a model whose cut edges are for the columns of a table: numeric causes are at their means there."""
     assert scm.uncut is not None
     whole = scm.uncut.with_columns_of(data)
-    cuts = {
+    cuts: Cuts = {
         (cause, effect): _mean(whole, cause, data) if value is None else value
         for (cause, effect), value in scm.cuts.items()
     }
     return scm if whole is scm.uncut and cuts == scm.cuts else _cut(whole, cuts, scm)
-
-
-def refuse_unknown_means(scm: "SCM") -> None:
-    """Refuse to simulate from priors where a cut edge waits for the mean of its cause in data."""
-    for (cause, effect), value in scm.cuts.items():
-        if value is None:
-            raise ProgramError(
-                f"The edge {cause!r} → {effect!r} is cut with {cause!r} at its mean in the data, and there are no data "
-                f"yet: say what {effect!r} sees, without(({cause!r}, {effect!r}), at={{{cause!r}: …}})."
-            )
 
 
 def _refuse_edge(scm: "SCM", edge: Any) -> None:
