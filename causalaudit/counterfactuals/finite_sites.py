@@ -4,7 +4,7 @@ A site is a base of finitely many ordered values, with the noise of the base, fo
 depend on the parents (the identity, an exclusive or; a computed site has a base of one value).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +72,14 @@ class Site:
         alike = np.logical_and.reduce([a == b for a, b in zip(one[0], other[0], strict=True)])
         chances = self.probability(draws, *one), self.probability(draws, *other)
         return np.where(alike, chances[0] * (one[1] == other[1]), chances[0] * chances[1])
+
+    def shared(
+        self, draws: slice, places: Sequence[tuple[Places, np.ndarray]]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of the uniform noise that gives a value in each of the worlds."""
+        steps = [self._step(draws, *place) for place in places]
+        low = np.maximum.reduce([step[0] for step in steps])
+        return low, np.maximum(low, np.minimum.reduce([step[1] for step in steps]))
 
     def _step(self, draws: slice, parents: Places, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the uniform noise that gives a value; the same twice where it is impossible."""

@@ -35,10 +35,19 @@ class Confounding:
         """The two variables."""
         return frozenset((self.first, self.second))
 
+    def partner_of(self, name: str) -> str:
+        """Return the other one of the two."""
+        return self.second if name == self.first else self.first
+
     def coupled(self, uniforms: Mapping[str, torch.Tensor]) -> Tensors:
         """Return uniforms of which those of the pair, made from independent ones, have the copula."""
         second = coupled_uniform(uniforms[self.first], uniforms[self.second], self.rho)
         return {**uniforms, self.second: second}
+
+
+def pair_of(pairs: Sequence[Confounding], name: str) -> Confounding | None:
+    """Return the pair that a variable is in, if there is one."""
+    return next((pair for pair in pairs if name in pair.names), None)
 
 
 def partners_too(pairs: Sequence[Confounding], names: Collection[str]) -> set[str]:

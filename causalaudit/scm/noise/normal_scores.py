@@ -229,7 +229,10 @@ def _student_mass(df: torch.Tensor, standard: torch.Tensor) -> torch.Tensor:
 
 
 def _student_below(df: np.ndarray, standard: np.ndarray) -> np.ndarray:
-    tail = log_betainc(df / 2, np.full_like(df, 0.5), df / (df + standard**2)) - math.log(2)
+    half, near = np.full_like(df, 0.5), standard**2 / (df + standard**2)
+    tail = np.where(
+        near < 0.5, np.log(special.betaincc(half, df / 2, near)), log_betainc(df / 2, half, df / (df + standard**2))
+    ) - math.log(2)
     return np.where(standard <= 0, tail, np.log1p(-np.exp(tail)))
 
 
