@@ -101,9 +101,7 @@ class EnumeratedWorlds:
             pair = pair_of(self.people.scm.confounding, name)
             if pair is not None and pair.names <= asked.keys():
                 if name == pair.second:
-                    steps = [
-                        self._sites[one].shared(draws, self._places(one)) for one in (pair.first, pair.second)
-                    ]
+                    steps = [self._sites[one].shared(draws, self._places(one)) for one in (pair.first, pair.second)]
                     weights *= correlated_joint(steps[0], steps[1], pair.rho)
                 continue
             site, places = self._sites[name], self._places(name)

@@ -73,9 +73,7 @@ class Site:
         chances = self.probability(draws, *one), self.probability(draws, *other)
         return np.where(alike, chances[0] * (one[1] == other[1]), chances[0] * chances[1])
 
-    def shared(
-        self, draws: slice, places: Sequence[tuple[Places, np.ndarray]]
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def shared(self, draws: slice, places: Sequence[tuple[Places, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the uniform noise that gives a value in each of the worlds."""
         steps = [self._step(draws, *place) for place in places]
         low = np.maximum.reduce([step[0] for step in steps])

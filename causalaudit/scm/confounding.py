@@ -136,7 +136,9 @@ def checked_pair(
         if name not in columns:
             raise ProgramError(f"{name!r} is latent: only the noises of variables with columns can be confounded.")
         if any(name in group for group in vectors):
-            raise ProgramError(f"{name!r} is part of a vector, whose numbers have common noise: it has none of its own.")
+            raise ProgramError(
+                f"{name!r} is part of a vector, whose numbers have common noise: it has none of its own."
+            )
         _refuse_noise(name, laws[name])
     if one == other:
         raise ProgramError(f"{one!r} cannot be confounded with itself: name two variables.")

@@ -177,9 +177,7 @@ class SCM:
 
     def __repr__(self) -> str:
         edges = ", ".join(f"{cause} → {effect}" for cause, effect in self.graph.edges)
-        hidden = "".join(
-            f"; {pair.first} and {pair.second} confounded by {pair.rho:+g}" for pair in self.confounding
-        )
+        hidden = "".join(f"; {pair.first} and {pair.second} confounded by {pair.rho:+g}" for pair in self.confounding)
         return f"SCM {self.name!r}: {len(self.parameters)} parameters; {edges or 'no edges'}{hidden}"
 
     def _repr_html_(self) -> str:

@@ -131,8 +131,6 @@ def test_the_density_of_two_normals_is_the_bivariate_normal():
     assert np.allclose(found, stats.multivariate_normal([0, 0], covariance).logpdf(noise), rtol=1e-12)
 
 
-
-
 def test_probabilities_of_discrete_pairs_add_up_and_have_the_marginals_of_the_program(scm):
     confounded = scm.confounded("x", "w", -0.7)
     grid = [np.ravel(axis).astype(float) for axis in np.meshgrid([0, 1], np.arange(40), indexing="ij")]

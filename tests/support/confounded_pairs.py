@@ -20,7 +20,9 @@ def pair(kind):
     def program(n):
         level, slope = pyro.sample("level", dist.Normal(0.0, 5.0)), pyro.sample("slope", dist.Normal(0.0, 5.0))
         if first_normal:
-            first = dist.Normal(pyro.sample("centre", dist.Normal(0.0, 5.0)), pyro.sample("width", dist.HalfNormal(5.0)))
+            first = dist.Normal(
+                pyro.sample("centre", dist.Normal(0.0, 5.0)), pyro.sample("width", dist.HalfNormal(5.0))
+            )
         else:
             first = dist.Bernoulli(pyro.sample("share", dist.Beta(1.0, 1.0)))
         width = pyro.sample("spread", dist.HalfNormal(5.0)) if second_normal else None
