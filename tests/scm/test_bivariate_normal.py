@@ -1,5 +1,7 @@
 """Rectangles of the bivariate normal distribution: against scipy, far out against its own quadrature, and slopes."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -39,7 +41,7 @@ def log_by_quadrature(one, other, rho):
     ends = np.linspace(max(counts[0] - 0.01, grid[0]), min(counts[-1] + 0.01, grid[-1]), 12)
     pieces = [
         integrate.quad(lambda at: np.exp(log_integrand(at) - top), a, b, epsrel=1e-13, epsabs=0)[0]
-        for a, b in zip(ends[:-1], ends[1:], strict=True)
+        for a, b in pairwise(ends)
     ]
     return top + np.log(sum(pieces))
 
@@ -74,7 +76,7 @@ def test_far_out_a_probability_has_all_its_digits(one, other, rho):
 
 def test_rectangles_add_up_and_without_correlation_they_are_products():
     grid = [-INFINITE, -3.0, -0.5, 0.1, 2.0, INFINITE]
-    cells = [(a, b) for a, b in zip(grid[:-1], grid[1:], strict=True)]
+    cells = list(pairwise(grid))
     total = sum(np.exp(rectangle(one, other, 0.8)) for one in cells for other in cells)
     assert total == pytest.approx(1.0, abs=1e-11)
     for one in cells:

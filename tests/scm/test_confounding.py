@@ -67,7 +67,7 @@ def test_parts_of_vectors_and_unknown_families_are_refused():
     model = ca.SCM(program, columns={"v": ["v1", "v2"]})
     with pytest.raises(ProgramError, match="'v1' is part of a vector"):
         model.confounded("x", "v1", 0.3)
-    with pytest.raises(ProgramError, match="The noise of 'angle' .* cannot be confounded. Supported: Bernoulli"):
+    with pytest.raises(ProgramError, match=r"The noise of 'angle' .* cannot be confounded. Supported: Bernoulli"):
         model.confounded("x", "angle", 0.3)
 
 

@@ -1,4 +1,4 @@
-"""Two variables of which the first causes the second, with a hidden common cause: programs, and people of known truth."""
+"""Two variables, the first a cause of the second, with a hidden common cause: programs, and people of known truth."""
 
 import numpy as np
 import pandas as pd

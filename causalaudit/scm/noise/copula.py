@@ -159,7 +159,8 @@ def _in_rectangle(*columns: np.ndarray) -> np.ndarray:
 def _quantiles(ends: np.ndarray, share: np.ndarray, rhos: np.ndarray) -> np.ndarray:
     """Return quantiles of the first number, each in its rectangle; those of equal people are tabulated once."""
     which, unit = np.unique(ends, axis=1, return_inverse=True)
-    start, end, below, density = _tabulated(*torch.from_numpy(which), rho=float(rhos[0]))
+    low, high, lower, upper = torch.from_numpy(which)
+    start, end, below, density = _tabulated(low, high, lower, upper, float(rhos[0]))
     unit = np.ravel(unit)
     # One search for everybody: the distribution function of unit j, plus j, follows on that of unit j - 1.
     ladder = (below + np.arange(below.shape[1])).T.ravel()

@@ -41,8 +41,9 @@ def has_scores(law: Distribution) -> bool:
     """Tell whether the values of a law can be placed on the normal scale of their noise."""
     if _tabled(law, _DISCRETE) or _tabled(law, _CONTINUOUS):
         return not law.event_shape
-    transformed = isinstance(law, dist.TransformedDistribution) and not law.event_shape
-    return transformed and all(one.bijective for one in law.transforms) and has_scores(law.base_dist)
+    if not isinstance(law, dist.TransformedDistribution) or law.event_shape:
+        return False
+    return all(one.bijective for one in law.transforms) and has_scores(law.base_dist)
 
 
 def is_interval(law: Distribution) -> bool:
