@@ -55,7 +55,14 @@ _ROOMS = {
     "recourse": ["Actions", "audit_recourse"],
     "scm": ["SCM", "Given", "diagram", "distributions"],
     "situation_testing": ["Gower", "intersection", "multiple_discrimination", "situation_testing"],
-    "worlds": ["compare_edges", "compare_worlds", "confounding_sensitivity", "coupling_sensitivity", "prior_sensitivity", "test_diagram"],
+    "worlds": [
+        "compare_edges",
+        "compare_worlds",
+        "confounding_sensitivity",
+        "coupling_sensitivity",
+        "prior_sensitivity",
+        "test_diagram",
+    ],
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = sorted([*_HOMES, "datasets", "models", "plots"])

@@ -99,7 +99,9 @@ class Abduction:
     @property
     def settings(self) -> dict[str, Any]:
         """What the answer rests on, in plain values."""
+        hidden = [[pair.first, pair.second, pair.rho] for pair in self.scm.confounding]
         return {
+            **({"confounding": hidden} if hidden else {}),
             "coupling": self.coupling,
             "edges": None if self.edges is None else sorted(map(list, self.edges)),
             "seed": self.seed,
@@ -305,6 +307,8 @@ def _digest(posterior: Posterior) -> str:
     digest = hashlib.sha256(str(posterior.scm.name).encode())
     for assumed in sorted(posterior.scm.coupling.items()):
         digest.update(repr(assumed).encode())
+    for pair in posterior.scm.confounding:
+        digest.update(repr(pair).encode())
     for name, values in posterior.parameters().items():
         digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()

@@ -4,7 +4,7 @@ A site is a base of finitely many ordered values, with the noise of the base, fo
 depend on the parents (the identity, an exclusive or; a computed site has a base of one value).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +72,12 @@ class Site:
         chances = [high - low for low, high in steps]
         apart = correlated_joint(*steps, 0.0 if self.coupling == "independent" else float(self.coupling))
         return np.where(alike, chances[0] * (one[1] == other[1]), apart)
+
+    def shared(self, draws: slice, places: Sequence[tuple[Places, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of the uniform noise that gives a value in each of the worlds."""
+        steps = [self._step(draws, *place) for place in places]
+        low = np.maximum.reduce([step[0] for step in steps])
+        return low, np.maximum(low, np.minimum.reduce([step[1] for step in steps]))
 
     def _step(self, draws: slice, parents: Places, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the uniform noise that gives a value; the same twice where it is impossible."""

@@ -16,9 +16,12 @@ from scipy.stats import qmc
 from causalaudit.counterfactuals.tabled import Tabled
 from causalaudit.progress import pieces
 from causalaudit.randomness import generator
+from causalaudit.scm.confounding import pair_of
 from causalaudit.scm.execution import numerics, over_draws
 from causalaudit.scm.handlers import ANEW, Intervene, Mechanisms, Record, Simulate, Tensors, run
 from causalaudit.scm.noise import Coupling
+from causalaudit.scm.noise.copula import log_given, log_pair
+from causalaudit.scm.noise.normal_scores import scores_of
 from causalaudit.scm.score import log_probability
 from causalaudit.scm.simulation import ROWS, drawn_rows, given_people
 
@@ -112,7 +115,7 @@ class SimulatedPeople(Tabled):
                 unchanged = {name: record.values[name] for name in unaffected}
                 result |= {f"{place} {name}": record.values[name] for name in names}
                 if world.chance_of:
-                    result[f"{place} chance"] = self._chance(record, world).expand(self.number_of_people)
+                    result[f"{place} chance"] = self._chance(record, world, uniforms).expand(self.number_of_people)
             return result
 
         with numerics(), torch.no_grad():
@@ -127,11 +130,20 @@ class SimulatedPeople(Tabled):
             for place in range(len(asked))
         ]
 
-    def _chance(self, record: Record, world: World) -> torch.Tensor:
+    def _chance(self, record: Record, world: World, uniforms: Tensors) -> torch.Tensor:
         values = self._set(world.chance_of, self.number_of_people)
         chance = torch.zeros(())
         for name, value in values.items():
-            chance = chance + log_probability(record.laws[name], value)
+            pair = pair_of(self.scm.confounding, name)
+            if pair is None:
+                chance = chance + log_probability(record.laws[name], value)
+            elif pair.partner_of(name) not in values:
+                # Its own noise is integrated out, given that of the other variable.
+                partner = torch.special.ndtri(uniforms[pair.partner_of(name)])
+                chance = chance + log_given(scores_of(record.laws[name], value), partner, pair.rho)
+            elif name == pair.second:
+                partners = scores_of(record.laws[pair.first], values[pair.first])
+                chance = chance + log_pair(partners, scores_of(record.laws[name], value), pair.rho)
         return chance.exp()
 
     def _unaffected(self, asked: Sequence[World]) -> list[str]:
@@ -193,6 +205,8 @@ class SimulatedPeople(Tabled):
             columns = [spread(start + place) for place in range(width or 1)]
             uniforms[name] = columns[0] if width is None else torch.stack(columns, -1)
             start += len(columns)
+        for pair in self.scm.confounding:
+            uniforms = pair.coupled(uniforms)
         return uniforms
 
     def _shift(self, draw: int) -> np.ndarray:

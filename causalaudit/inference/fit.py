@@ -151,9 +151,7 @@ def _fit(scm: SCM, data: pd.DataFrame, method: str, request: Request) -> Posteri
         density_of(scm, values).refuse_impossible(first, data.index)
     chains, draws = request.chains, request.draws
     settings = {"method": found.method, "draws": draws, "chains": chains, "seed": int(request.seed)}
-    idata = inference_data(
-        scm, data, (chains, draws), found.parts, found.statistics, found.by_draw, found.by_step
-    )
+    idata = inference_data(scm, data, (chains, draws), found.parts, found.statistics, found.by_draw, found.by_step)
     posterior = Posterior(scm, data.copy(), idata, settings)
     diagnostics = posterior.diagnostics()
     if not diagnostics.ok:

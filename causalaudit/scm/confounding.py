@@ -35,10 +35,19 @@ class Confounding:
         """The two variables."""
         return frozenset((self.first, self.second))
 
+    def partner_of(self, name: str) -> str:
+        """Return the other one of the two."""
+        return self.second if name == self.first else self.first
+
     def coupled(self, uniforms: Mapping[str, torch.Tensor]) -> Tensors:
         """Return uniforms of which those of the pair, made from independent ones, have the copula."""
         second = coupled_uniform(uniforms[self.first], uniforms[self.second], self.rho)
         return {**uniforms, self.second: second}
+
+
+def pair_of(pairs: Sequence[Confounding], name: str) -> Confounding | None:
+    """Return the pair that a variable is in, if there is one."""
+    return next((pair for pair in pairs if name in pair.names), None)
 
 
 def partners_too(pairs: Sequence[Confounding], names: Collection[str]) -> set[str]:
@@ -127,7 +136,9 @@ def checked_pair(
         if name not in columns:
             raise ProgramError(f"{name!r} is latent: only the noises of variables with columns can be confounded.")
         if any(name in group for group in vectors):
-            raise ProgramError(f"{name!r} is part of a vector, whose numbers have common noise: it has none of its own.")
+            raise ProgramError(
+                f"{name!r} is part of a vector, whose numbers have common noise: it has none of its own."
+            )
         _refuse_noise(name, laws[name])
     if one == other:
         raise ProgramError(f"{one!r} cannot be confounded with itself: name two variables.")

@@ -189,9 +189,7 @@ class Abduct(Messenger):
         for one, its_law, its_value in ((partner.name, partner.law, partner.value), (name, law, value)):
             self._abduct(one, its_law, its_value, uniforms)
 
-    def _abduct(
-        self, name: str, law: Distribution, value: torch.Tensor, uniforms: Mapping[str, torch.Tensor]
-    ) -> None:
+    def _abduct(self, name: str, law: Distribution, value: torch.Tensor, uniforms: Mapping[str, torch.Tensor]) -> None:
         noise, uniform = self.mechanisms.noises[name], uniforms.get(name, value)  # exact abductions ignore it
         found = noise.fresh(law, uniform) if name in self.independent else noise.abduct(law, value, uniform)
         self.noise[name] = found

@@ -38,8 +38,9 @@ def components_of(scm: SCM, values: Tensors) -> list[Component]:
     """Split a program into components, as its dependences say and as changing its parameters confirms.
 
     Parameters and variables are the nodes of a graph. A parameter is joined to the variables and to the parameters
-    whose distributions it enters, a latent to the variables that it enters, and two variables that are confounded to one
-    another; what has a column is known, and joins nothing else. Given the data, the connected parts of that graph are independent a posteriori.
+    whose distributions it enters, a latent to the variables that it enters, and two variables that are confounded to
+    one another; what has a column is known, and joins nothing else. Given the data, the connected parts of that graph
+    are independent a posteriori.
 
     Parameters
     ----------

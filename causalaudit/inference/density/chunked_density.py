@@ -16,7 +16,8 @@ from causalaudit.progress import pieces
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Tensors
 
-# Numbers (rows x states x nodes, also those of a rectangle of two discrete variables) that an array of one pass holds, 512 KiB; derivatives keep a few hundred such arrays.
+# Numbers (rows x states x nodes, also those of a rectangle of two discrete variables) that an array of one pass holds,
+# 512 KiB; derivatives keep a few hundred such arrays.
 _PIECE = 2**16
 _NODES = 16  # that one continuous latent has, more or less
 

@@ -62,8 +62,9 @@ def log_rectangle(
 ) -> torch.Tensor:
     """Return log P(both of two standard normal numbers with correlation rho are in their intervals).
 
-    To 1e-10, relative to the probability. The conditional probability of the second interval is integrated over the first, with nodes where the integrand is:
-    it is log-concave. An array of it holds `nodes_for` numbers for each rectangle.
+    To 1e-10, relative to the probability. The conditional probability of the second interval is integrated over the
+    first, with nodes where the integrand is: it is log-concave. An array of it holds `nodes_for` numbers for each
+    rectangle.
 
     Examples
     --------

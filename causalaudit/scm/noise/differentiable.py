@@ -52,8 +52,8 @@ class _Differentiable(torch.autograd.Function):
     @staticmethod
     def forward(special: Special, *tensors: torch.Tensor) -> torch.Tensor:
         with np.errstate(all="ignore"):
-            result = special.value(*(tensor.detach().numpy() for tensor in tensors))
-        return torch.from_numpy(np.ascontiguousarray(result))
+            result = special.value(*(np.atleast_1d(tensor.detach().numpy()) for tensor in tensors))
+        return torch.from_numpy(np.ascontiguousarray(result)).reshape(tensors[0].shape)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:

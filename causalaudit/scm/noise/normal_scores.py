@@ -41,8 +41,9 @@ def has_scores(law: Distribution) -> bool:
     """Tell whether the values of a law can be placed on the normal scale of their noise."""
     if _tabled(law, _DISCRETE) or _tabled(law, _CONTINUOUS):
         return not law.event_shape
-    transformed = isinstance(law, dist.TransformedDistribution) and not law.event_shape
-    return transformed and all(one.bijective for one in law.transforms) and has_scores(law.base_dist)
+    if not isinstance(law, dist.TransformedDistribution) or law.event_shape:
+        return False
+    return all(one.bijective for one in law.transforms) and has_scores(law.base_dist)
 
 
 def is_interval(law: Distribution) -> bool:
@@ -229,7 +230,10 @@ def _student_mass(df: torch.Tensor, standard: torch.Tensor) -> torch.Tensor:
 
 
 def _student_below(df: np.ndarray, standard: np.ndarray) -> np.ndarray:
-    tail = log_betainc(df / 2, np.full_like(df, 0.5), df / (df + standard**2)) - math.log(2)
+    half, near = np.full_like(df, 0.5), standard**2 / (df + standard**2)
+    tail = np.where(
+        near < 0.5, np.log(special.betaincc(half, df / 2, near)), log_betainc(df / 2, half, df / (df + standard**2))
+    ) - math.log(2)
     return np.where(standard <= 0, tail, np.log1p(-np.exp(tail)))
 
 
