@@ -326,6 +326,14 @@ def test_different_columns_are_refused(people, posteriors):
     assert "'other' is no variable of 'gap'" in result.settings["not_scored"]
 
 
+def test_a_rounding_cell_of_a_confounded_score_is_refused(people, posteriors):
+    two = {"gap": fitted(normal_score, people), "count": posteriors["count"]}
+    scm = two["gap"].scm.confounded("sex", "score", rho=0.2)
+    two["gap"] = ca.fit(scm, people, draws=50, chains=2, seed=0, progress=False)
+    with pytest.raises(DataError, match=r"confounded in 'gap', where the probability of a rounding cell is not known"):
+        ca.compare_worlds(two, audit, progress=False)
+
+
 def test_a_root_may_be_given_in_one_world(people, posteriors):
     two = {"gap": posteriors["gap"], "given": fitted(given_sex, people)}
     scored = ScoredColumns.of(two)
