@@ -100,6 +100,8 @@ class CounterfactualDraws:
     def noise(self) -> xr.Dataset:
         """The abducted noise of every variable, draw by draw; computed when first asked for, never saved.
 
+        It is that of the factual world, which a coupling by number mixes with fresh noise in the other.
+
         Residuals for location-scale families, uniform quantiles for other ordered ones, Gumbel noises (with an axis
         for the values) for categorical ones.
         """
