@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import pyro.distributions as dist
 import torch
 from pyro.poutine.messenger import Messenger
 from torch.distributions import biject_to
@@ -61,7 +62,7 @@ class LatentIntegrand:
 
     def __init__(self, scm: SCM, name: str, people: Tensors) -> None:
         self.scm, self.name, self.people = scm, name, people
-        self.inside = {name, *scm.graph.successors(name)}
+        self.inside = {name, *effects_of(scm, name)}
         self.outside = set(scm.variables) - self.inside
         self.count = len(next(iter(people.values())))
         self._copies: dict[int, Tensors] = {}
@@ -128,6 +129,17 @@ class LatentIntegrand:
         latent = _SetLatent(self.name, numbers)
         run(self.scm.program, len(units), parameters, latent, Intervene({k: v[units] for k, v in self.people.items()}))
         return latent.value
+
+
+def effects_of(scm: SCM, name: str) -> set[str]:
+    """Return the variables whose distributions a latent enters, directly or through what is computed from it."""
+    effects: set[str] = set()
+    for site in scm.variables:
+        if name in scm.structure.depends_on[site]:
+            effects.add(site)
+            if site in scm.latents and isinstance(scm.structure.laws[site], dist.Delta):
+                effects |= effects_of(scm, site)
+    return effects
 
 
 def _newton(centres: LatentCentres, left: torch.Tensor, middle: torch.Tensor, right: torch.Tensor) -> LatentCentres:

@@ -114,7 +114,7 @@ class Posterior:
                 "is no leave-one-out. Compare programs by `plots.plot_predictive`, or use one continuous latent."
             )
         if "log_likelihood" not in self.idata.groups():
-            density = MarginalDensity(self.scm, self.scm.encode(self.data))
+            density = MarginalDensity(self.scm, self.scm.encode_observed(self.data))
             total = len(self.draw_numbers())
             rows = density.likelihood_by_row(self.parameters(), total, progress)
             people = rows[:, density.rows.inverse].reshape(self.settings["chains"], self.settings["draws"], -1)
@@ -241,4 +241,4 @@ class Posterior:
 
 def _density(scm: SCM, data: pd.DataFrame, idata: az.InferenceData) -> ProgramDensity:
     kind = JointDensity if "latents" in idata.groups() else MarginalDensity
-    return kind(scm, scm.encode(data))
+    return kind(scm, scm.encode_observed(data))
