@@ -12,6 +12,7 @@ from causalaudit.counterfactuals.draws import CounterfactualDraws, Do, typed_fra
 from causalaudit.errors import DataError, InterventionError, check_count, nearest
 from causalaudit.inference import Posterior
 from causalaudit.inference.density.marginal_density import MarginalDensity
+from causalaudit.inference.density.patterns import check_missing
 from causalaudit.people import check_seed, check_table
 from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support
@@ -102,9 +103,9 @@ def counterfactuals(
         check_seed(seed),
         chunk,
     )
-    dataset = abduction.dataset(progress)
+    dataset, completed = abduction.datasets(progress)
     point = typed_frame(people, abduction.point(), dataset)
-    return CounterfactualDraws(dataset, people, dict(do), point, abduction.settings, abduction)
+    return CounterfactualDraws(dataset, people, dict(do), point, abduction.settings, completed, abduction)
 
 
 def check_posterior(posterior: Any) -> None:
@@ -119,13 +120,15 @@ def select_people(posterior: Posterior, data: pd.DataFrame | None, rows: Any) ->
     table = posterior.data if data is None else data
     check_table(table)
     people = _select(table, rows)
+    if data is not None:
+        check_missing(scm, scm.encode_observed(people), people.index)
     if data is not None and "latents" in posterior.idata.groups():
         raise InterventionError(
             "data has people outside the fit, but the latents of this program were drawn together with its parameters, "
             "for the fitted people alone. Fit a table that holds the new people too, and choose them by `rows`."
         )
     if data is not None and (scm.latents or "Delta" in scm.families.values()):
-        MarginalDensity(scm, scm.encode(people)).refuse_impossible(posterior.parameters(), people.index)
+        MarginalDensity(scm, scm.encode_observed(people)).refuse_impossible(posterior.parameters(), people.index)
     return people
 
 

@@ -71,7 +71,7 @@ class Codec:
             return self.encode(name, column)
         tensor = self.encode(name, column[known].infer_objects()) if known.any() else self.tensor(name, np.empty(0))
         full = torch.full((len(column), *tensor.shape[1:]), torch.nan, dtype=torch.float64)
-        full[torch.from_numpy(known.to_numpy(dtype=bool))] = tensor.to(torch.float64)
+        full[torch.tensor(known.to_numpy(dtype=bool))] = tensor.to(torch.float64)
         return full
 
     def tensor(self, name: str, numbers: np.ndarray) -> torch.Tensor:

@@ -14,7 +14,7 @@ from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference.density.joint_density import JointDensity
 from causalaudit.inference.density.log_density import ProgramDensity
 from causalaudit.inference.density.marginal_density import MarginalDensity
-from causalaudit.inference.posterior.diagnostics import Diagnostics, components_in, diagnose, is_trusted
+from causalaudit.inference.posterior.diagnostics import Diagnostics, components_in, diagnose, is_trusted, missing_words
 from causalaudit.inference.posterior.display import posterior_html
 from causalaudit.inference.posterior.predictive_check import predictive_verdict
 from causalaudit.inference.posterior.storage import SavedPosterior, write_posterior
@@ -166,6 +166,8 @@ class Posterior:
     def diagnostics(self, by: str | None = None, draws: int = 100, seed: int = 0) -> Diagnostics:
         """Say in words whether the draws can be trusted, with the numbers behind it; and whether the program fits.
 
+        Where values of people are missing, it says which, of how many people, and what is assumed about them.
+
         Parameters
         ----------
         by
@@ -186,6 +188,7 @@ class Posterior:
         """
         total = len(self.draw_numbers())
         computed = diagnose(self.settings["method"], self.idata["sample_stats"].attrs, total)
+        computed = replace(computed, missing=missing_words(self.data[list(self.scm.columns)]))
         if by is None:
             return computed
         fits, words = predictive_verdict(self.predictive(min(draws, total), seed), self.data, by)
