@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from causalaudit.errors import CausalAuditWarning, check_count
+from causalaudit.errors import CausalAuditWarning, DataError, check_count
 from causalaudit.inference.components.draws import DensityOf, draws_by_component
 from causalaudit.inference.components.partition import components_of
 from causalaudit.inference.density.chunked_density import marginal_density

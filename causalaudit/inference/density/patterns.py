@@ -13,11 +13,9 @@ import torch
 from causalaudit.errors import DataError
 from causalaudit.inference.density.latent_integrand import effects_of
 from causalaudit.inference.density.latent_states import MOST_STATES, is_integrated, is_summed
-from causalaudit.randomness import seeded
 from causalaudit.scm import SCM
-from causalaudit.scm.execution import numerics
 from causalaudit.scm.focus import focused
-from causalaudit.scm.handlers import Intervene, Record, Tensors, run
+from causalaudit.scm.handlers import Tensors
 from causalaudit.scm.missing import anybody, missing_in
 
 _NAMED = 3  # people in a message
@@ -149,8 +147,6 @@ def _problem(pattern: Pattern, kept: list[str]) -> str | None:
         bound = _computed_from(pattern, name) if name in unknown else []
         if bound:
             return f"{bound[0]!r}, which is computed from {name!r}, determines it: fill it in."
-        if is_summed(laws[name]) and _has_another_range(pattern, name):
-            return f"the values that {name!r} can have differ between people: impute it, or drop these people."
     finite = [name for name in pattern.scm.latents if is_summed(laws[name]) and not isinstance(laws[name], dist.Delta)]
     states = int(np.prod([float(len(laws[name].enumerate_support(expand=False))) for name in finite]))
     if states > MOST_STATES:
@@ -169,15 +165,3 @@ def _computed_from(pattern: Pattern, name: str) -> list[str]:
         for site in effects_of(pattern.scm, name)
         if site in pattern.values and isinstance(laws[site], dist.Delta)
     ]
-
-
-def _has_another_range(pattern: Pattern, name: str) -> bool:
-    """Tell whether a count has other numbers of trials for these people than when the program was inspected."""
-    law: Any = pattern.scm.structure.laws[name]
-    if "total_count" not in law.arg_constraints:
-        return False
-    record = Record()
-    with numerics(), torch.no_grad(), seeded(0, "range"):
-        run(pattern.scm.program, len(pattern.people), record, Intervene(pattern.values))
-    here: Any = record.laws[name]
-    return bool((torch.as_tensor(here.total_count) != torch.as_tensor(law.total_count).reshape(-1)[0]).any())
