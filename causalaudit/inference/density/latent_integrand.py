@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pyro.distributions as dist
 import torch
 from pyro.poutine.messenger import Messenger
-from torch.distributions import biject_to
+from torch.distributions import ComposeTransform, Distribution, Transform, TransformedDistribution, biject_to
 
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Intervene, Message, Tensors, run
@@ -31,6 +31,16 @@ class LatentCentres:
         return LatentCentres(self.location[people], self.spread[people])
 
 
+def _from_numbers(law: Distribution) -> Transform:
+    """Return the map from all numbers to the values of a law; torch does not know that of what a noise enters."""
+    try:
+        return biject_to(law.support)
+    except NotImplementedError:
+        if not isinstance(law, TransformedDistribution):
+            raise
+        return ComposeTransform([biject_to(law.base_dist.support), *law.transforms])
+
+
 class _SetLatent(Messenger):
     """Give a latent the value that unconstrained numbers stand for, and keep the log-Jacobian of each person."""
 
@@ -42,7 +52,7 @@ class _SetLatent(Messenger):
 
     def _pyro_sample(self, message: Message) -> None:
         if message["name"] == self.name:
-            transform = biject_to(message["fn"].support)
+            transform = _from_numbers(message["fn"])
             message["value"] = self.value = transform(self.numbers)
             self.log_jacobian = transform.log_abs_det_jacobian(self.numbers, self.value)
 
