@@ -47,7 +47,8 @@ def counterfactuals(
         Maps variables to a level, a number, an array with an entry for each person, or a function of the
         factual table (a soft intervention).
     data
-        People outside the fit; by default those of the fit.
+        People outside the fit; by default those of the fit. Missing values are drawn given what is known of the person,
+        at each draw of the parameters, and are the same in both worlds (`CounterfactualDraws.completed`).
     rows
         Which people: a boolean mask over the table, or index labels. Default: all.
     draws

@@ -48,7 +48,7 @@ def typed(numbers: np.ndarray, dtype: Any, levels: Collection[Any] | None) -> An
     if levels is not None:
         return pd.array(np.asarray(list(levels), dtype=object)[numbers.astype(int)], dtype=dtype)
     if dtype.kind in "iub" and (numbers == np.round(numbers)).all():
-        return numbers.astype(str(dtype).lower())
+        return numbers.astype(getattr(dtype, "numpy_dtype", dtype))
     return numbers
 
 

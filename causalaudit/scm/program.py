@@ -304,6 +304,13 @@ class SCM:
         ------
         DataError
             As `encode` does; if a covariate that is `Given` is missing.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> scm, people = ca.models.loan.linear(), ca.datasets.make_loan(3, seed=0)
+        >>> scm.encode_observed(people.assign(gender=["male", None, "female"]))["gender"].tolist()
+        [0.0, nan, 1.0]
         """
         check_table(data)
         for name in self.given:

@@ -271,3 +271,9 @@ def test_one_hot_columns_are_completed():
         counts = np.bincount(worlds.completed["kind"].to_numpy()[:, person], minlength=3)
         assert stats.chisquare(counts, DRAWS * chances).pvalue > CERTAIN
     assert worlds.point["kind"].tolist() == ["x", "z", "y"]
+
+
+def test_plots_show_completed_people(moved):
+    for name, missing in (("outcome", 2), ("hired", 2)):
+        words = [text.get_text() for text in ca.plots.plot_worlds(moved, name).get_legend().get_texts()]
+        assert f"factual, {missing} values drawn" in words
