@@ -178,8 +178,8 @@ class Abduction:
                     arrays[name][start : start + size][:, positions] = values
                 start += size
         completed = {name: arrays.pop(_FACTUAL + name) for name in self.missing}
-        for values in (arrays, completed):
-            self._refuse_infinite(values)
+        self._refuse_infinite(arrays)
+        self._refuse_infinite(completed)
         return self._labelled(arrays), self._labelled(completed)
 
     def _refuse_infinite(self, arrays: dict[str, np.ndarray]) -> None:

@@ -128,8 +128,8 @@ def _check_missing(scm: SCM, values: Tensors, data: pd.DataFrame, several_latent
     if missing and several_latents and len(continuous_latents(scm)) > 1:
         raise DataError(
             f"{', '.join(map(repr, missing))} {'is' if len(missing) == 1 else 'are'} missing for some people, but the "
-            f"latents {', '.join(map(repr, continuous_latents(scm)))} are drawn jointly with the parameters, for people "
-            "all of whose columns are known. Drop or impute these people first, or use one continuous latent."
+            f"latents {', '.join(map(repr, continuous_latents(scm)))} are drawn jointly with parameters, for people "
+            "with all columns known. Drop or impute these people first, or use one continuous latent."
         )
     check_missing(scm, values, data.index)
 

@@ -317,8 +317,8 @@ class SCM:
             unknown = int(site_column(name, data, missing=True).isna().sum())
             if unknown:
                 raise DataError(
-                    f"{name!r} is missing for {unknown} of {len(data)} people, but the program conditions on it (Given) "
-                    "and has no distribution to draw it from: give it one, or drop or impute these people first."
+                    f"{name!r} is missing for {unknown} of {len(data)} people, but the program conditions on it "
+                    "(Given), with no distribution to draw it from: give it one, or drop or impute these people first."
                 )
         tensors = {
             name: self.codec.encode_observed(name, site_column(name, data, missing=True)) for name in self.columns

@@ -53,12 +53,12 @@ def patterns_of(scm: SCM, values: Tensors) -> list[Pattern]:
     everybody = torch.arange(len(next(iter(values.values()))))
     if not masks:
         return [Pattern(everybody, (), frozenset(), scm, values)]
-    table, person = torch.stack(list(masks.values()), -1), anybody(scm)
-    kinds, kind_of = torch.unique(table, dim=0, return_inverse=True)
+    names, person = list(masks), anybody(scm)
+    kinds, kind_of = torch.unique(torch.stack(list(masks.values()), -1), dim=0, return_inverse=True)
     return [
-        _pattern(scm, values, everybody[kind_of == number], [name for name, out in zip(masks, kind, strict=True) if out], person)
+        _pattern(scm, values, everybody[kind_of == number], [names[place] for place in kind.nonzero()], person)
         for number, kind in enumerate(kinds)
-    ]  # fmt: skip
+    ]
 
 
 def _pattern(scm: SCM, values: Tensors, people: torch.Tensor, missing: list[str], person: Tensors) -> Pattern:
@@ -69,9 +69,7 @@ def _pattern(scm: SCM, values: Tensors, people: torch.Tensor, missing: list[str]
     dropped = frozenset(unknown - causes_of_observed(scm, unknown))
     part = copy(scm)
     part.latents = tuple(name for name in scm.variables if name in unknown - dropped)
-    part.structure = replace(
-        scm.structure, variables=tuple(name for name in scm.variables if name not in dropped)
-    )
+    part.structure = replace(scm.structure, variables=tuple(name for name in scm.variables if name not in dropped))
     part.program = focused(scm.program, {name: person[name] for name in dropped})
     observed = {name: value for name, value in own.items() if name not in missing}
     # Who has no values at all counts nevertheless.
@@ -161,7 +159,5 @@ def _computed_from(pattern: Pattern, name: str) -> list[str]:
     """Return the observed columns that are computed from a missing value, with nothing random between."""
     laws = pattern.scm.structure.laws
     return [
-        site
-        for site in effects_of(pattern.scm, name)
-        if site in pattern.values and isinstance(laws[site], dist.Delta)
+        site for site in effects_of(pattern.scm, name) if site in pattern.values and isinstance(laws[site], dist.Delta)
     ]

@@ -53,7 +53,8 @@ def predictive_verdict(simulated: xr.Dataset, data: pd.DataFrame, by: str) -> tu
         raise DataError(f"by is {by!r}, but must be a variable of the program with a column: {nearest(by, names)}")
     unknown = [name for name in names if data[name].isna().any()]
     if by in unknown:
-        raise DataError(f"by is {by!r}, which is missing for {int(data[by].isna().sum())} people: choose another column.")
+        count = int(data[by].isna().sum())
+        raise DataError(f"by is {by!r}, which is missing for {count} people: choose another column.")
     status, groups = _observed(simulated[by], data[by]), simulated[by].to_numpy().astype(float)
     kinds = np.unique(status[~np.isnan(status)])
     if len(kinds) > MOST_GROUPS:
