@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arviz_versions import InferenceData
+from causalaudit.arviz_versions import inference_data as in_groups
 from causalaudit.inference.density.log_density import DensityParts
 from causalaudit.scm import SCM
 from causalaudit.scm.missing import filled, missing_in
@@ -23,7 +24,7 @@ def inference_data(
     statistics: Mapping[str, Any],
     by_draw: Mapping[str, np.ndarray],
     by_step: Mapping[str, np.ndarray],
-) -> az.InferenceData:
+) -> InferenceData:
     """Arrange draws by chain (`shape`: chains and draws of each); a single point is repeated."""
     people = {name: ("individual", numbers) for name, numbers in _observed(scm, data).items()}
     individuals = {"individual": data.index.to_numpy()}
@@ -41,7 +42,7 @@ def inference_data(
             name: (("chain", "draw", "individual"), _split(value, shape)) for name, value in parts.latents.items()
         }
         groups["latents"] = xr.Dataset(latents, coords={**_numbers(shape), **individuals})
-    return az.InferenceData(**groups)  # type: ignore[arg-type]
+    return in_groups(**groups)
 
 
 def _observed(scm: SCM, data: pd.DataFrame) -> dict[str, np.ndarray]:
