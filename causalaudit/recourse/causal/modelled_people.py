@@ -163,7 +163,8 @@ def model_people(
     if binned and not known:
         raise DataError(
             "values are given for binned features, but some people are not in the fit, or lack values there, so that "
-            "their values in the model are not known: fit the posterior to the people of the audit, with the same index."
+            "their values in the model are not known: fit the posterior to all people of the audit, with the same "
+            "index and no missing values."
         )
     everyone = posterior.data.loc[labels] if known else data.loc[labels]
     bins = {name: _learn(scm, name, everyone, people) for name in binned}
