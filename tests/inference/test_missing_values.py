@@ -452,3 +452,11 @@ def test_columns_of_any_type_may_have_missing_values(kind):
     column = column if kind == "object" else column.astype("boolean").astype(kind)
     people = pd.DataFrame({"x": column})
     np.testing.assert_allclose(log_likelihoods(ca.SCM(program), people), np.log([0.25, 0.75, 1.0, 0.25]))
+
+
+def test_values_of_a_confounded_pair_must_be_known():
+    scm = ca.models.loan.linear().confounded("salary", "balance", rho=0.3)
+    people = ca.datasets.make_loan(50, seed=0)
+    people.loc[people.index[:3], "balance"] = np.nan
+    with pytest.raises(DataError, match="'balance' is missing for 3 people, and has a hidden common cause with 'salary'"):
+        ca.fit(scm, people, draws=5, chains=1)

@@ -290,3 +290,14 @@ def test_what_is_no_edge(edge, message):
 def test_causes_without_a_mean():
     with pytest.raises(ProgramError, match=r"'u' has no column, so that its mean cannot stand for it.*at="):
         school().without(("u", "lsat"))
+
+
+def test_a_cut_and_confounding_are_one_model_in_either_order():
+    scm, people = ca.models.loan.linear(), ca.datasets.make_loan(40, seed=0)
+    one = scm.without(("gender", "balance")).confounded("salary", "balance", rho=0.4)
+    other = scm.confounded("salary", "balance", rho=0.4).without(("gender", "balance"))
+    assert one.confounding == other.confounding
+    fits = [ca.fit(model, people, method="map", draws=2, chains=1) for model in (one, other)]
+    np.testing.assert_allclose(fits[0].log_likelihood(), fits[1].log_likelihood(), rtol=1e-9)
+    plain = ca.fit(scm.without(("gender", "balance")), people, method="map", draws=2, chains=1)
+    assert abs(float((fits[0].log_likelihood() - plain.log_likelihood()).sum())) > 1e-3
