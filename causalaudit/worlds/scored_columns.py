@@ -80,8 +80,8 @@ def _is_rounded(name: str, posteriors: Mapping[str, Posterior]) -> bool:
         law = posterior.scm.structure.laws[name]
         if measures[world] == "continuous" and any(name in pair.names for pair in posterior.scm.confounding):
             raise DataError(
-                f"The column {name!r} is {listed}, and confounded in {world!r}, where the probability of a rounding cell "
-                'is not known. Name weights that need no score ("equal", or a mapping).'
+                f"The column {name!r} is {listed}, and confounded in {world!r}, where the probability of a rounding "
+                'cell is not known. Name weights that need no score ("equal", or a mapping).'
             )
         if measures[world] == "continuous" and not has_tails(law):
             raise DataError(
