@@ -98,6 +98,9 @@ def test_what_an_action_keeps_responds(people, r):
     rule = lambda table: (table["job"] == "high") | (table["region"] == "n")  # noqa: E731
     arguments = {**ARGUMENTS, "features": ["school", "job", "region"], "actions": FREE, "support": 0.01}
     hired = ca.audit_recourse(people, rule, posterior=posterior, **arguments)
+    assert (
+        hired.settings["coupling"] == {"sex": "monotone", "school": "gumbel", "job": r, "hours": "monotone"} or r == 1
+    )
     actions = hired.actions({"school": "none", "job": "low"})
     (row,) = [place for place, action in enumerate(actions["action"]) if action == {"school": "much"}]
     # The chance of the noise of who was not hired with no schooling that hires with much of it.
