@@ -13,6 +13,7 @@ from scipy import special
 from torch.distributions import Distribution
 from torch.nn.functional import logsigmoid
 
+from causalaudit.errors import ProgramError
 from causalaudit.scm.noise.differentiable import Special
 from causalaudit.scm.noise.log_tails import LOG_TAILS, LogTails, log_one_minus_exp
 from causalaudit.scm.noise.special_log_tails import log_betainc, log_gammainc, log_gammaincc
@@ -70,6 +71,8 @@ def scores_of(law: Any, value: torch.Tensor) -> Point | Interval:
     if tails is not None:
         score = (value - law.loc) / law.scale if tails is _NORMAL else normal_score(*tails(law, value))
         return Point(law.log_prob(value), score)
+    if not has_scores(law):
+        raise ProgramError(f"{type(law).__name__} has no place on the normal scale of its noise: it is not confounded.")
     change = torch.zeros(())
     for transform in reversed(law.transforms):
         image, value = value, transform.inv(value)
