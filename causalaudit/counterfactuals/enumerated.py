@@ -15,6 +15,7 @@ from causalaudit.counterfactuals.tabled import Tabled
 from causalaudit.errors import DataError
 from causalaudit.progress import pieces
 from causalaudit.scm.confounding import pair_of
+from causalaudit.scm.noise import Coupling
 
 # Numbers (draws x states) that one pass holds, 16 MiB; a handful of such arrays are alive at once.
 _BUDGET = 2**21
@@ -25,7 +26,7 @@ class EnumeratedPeople(Tabled):
     """The people of a finite program: every joint state of its variables, with its probability at each draw."""
 
     draws: int | None
-    coupling: dict[str, str]
+    coupling: dict[str, Coupling]
 
     @cached_property
     def numbers(self) -> np.ndarray:

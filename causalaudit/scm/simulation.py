@@ -12,6 +12,7 @@ from causalaudit.errors import ProgramError
 from causalaudit.people import check_table
 from causalaudit.randomness import seeded, uniforms
 from causalaudit.scm.columns import site_column
+from causalaudit.scm.edge_cut import refuse_unknown_means
 from causalaudit.scm.execution import numerics, over_draws
 from causalaudit.scm.handlers import Intervene, Record, Simulate, Tensors, run
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 def prior_draws(scm: "SCM", draws: int, seed: int) -> dict[str, np.ndarray]:
     """Draw all parameters from the prior, with a leading axis of draws."""
+    refuse_unknown_means(scm.cuts)
     samples: dict[str, list[np.ndarray]] = {name: [] for name in scm.parameters}
     with numerics(), torch.no_grad(), seeded(seed, "prior"):
         for _ in range(draws):
