@@ -305,10 +305,10 @@ class Abduction:
 def _digest(posterior: Posterior) -> str:
     """Return what tells posteriors apart."""
     digest = hashlib.sha256(str(posterior.scm.name).encode())
-    for pair in posterior.scm.confounding:
-        digest.update(repr(pair).encode())
     for assumed in sorted(posterior.scm.coupling.items()):
         digest.update(repr(assumed).encode())
+    for pair in posterior.scm.confounding:
+        digest.update(repr(pair).encode())
     for name, values in posterior.parameters().items():
         digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()

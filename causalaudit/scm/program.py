@@ -192,8 +192,8 @@ class SCM:
 
     def __repr__(self) -> str:
         edges = ", ".join(f"{cause} → {effect}" for cause, effect in self.graph.edges)
-        hidden = "".join(f"; {pair.first} and {pair.second} confounded by {pair.rho:+g}" for pair in self.confounding)
         inert = f" (inert: {', '.join(self.inert)})" if self.inert else ""
+        hidden = "".join(f"; {pair.first} and {pair.second} confounded by {pair.rho:+g}" for pair in self.confounding)
         return f"SCM {self.name!r}: {len(self.parameters)} parameters{inert}; {edges or 'no edges'}{hidden}"
 
     def _repr_html_(self) -> str:
