@@ -128,7 +128,7 @@ def fit_near(posterior: Posterior, scm: SCM, *, progress: bool = True) -> Poster
     >>> scm = ca.models.loan.linear()
     >>> posterior = ca.fit(scm, ca.datasets.make_loan(200, seed=0), seed=0)
     >>> near = fit_near(posterior, scm.confounded("salary", "balance", rho=0.1))
-    >>> bool(near.summary()["mean"]["slope"] < posterior.summary()["mean"]["slope"])
+    >>> bool(near.summary()["mean"]["saving"] < posterior.summary()["mean"]["saving"])
     True
     """
     if set(scm.parameters) != set(posterior.scm.parameters):

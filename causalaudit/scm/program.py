@@ -316,6 +316,7 @@ class SCM:
         model.confounding = (*others, pair) if pair.rho else others
         model.structure = replace(self.structure, graph=confounded_diagram(self.graph, pair))
         model._rebuilt = partial(_rebuilt_with, self._rebuilt, pair)
+        model.couplings()  # refuses one that was chosen before
         return model
 
     def with_partners(self, names: Collection[str]) -> set[str]:

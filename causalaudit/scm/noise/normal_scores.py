@@ -60,9 +60,9 @@ def scores_of(law: Any, value: torch.Tensor) -> Point | Interval:
     Examples
     --------
     >>> import torch, torch.distributions as dist
-    >>> coin = dist.Bernoulli(torch.tensor(0.5, dtype=torch.float64))
-    >>> round(float(scores_of(coin, torch.tensor(1.0, dtype=torch.float64)).low), 6)  # heads: above the median
-    0.0
+    >>> rare = dist.Bernoulli(torch.tensor(0.1, dtype=torch.float64))
+    >>> round(float(scores_of(rare, torch.tensor(1.0, dtype=torch.float64)).low), 3)  # 1 is the upper tenth
+    1.282
     """
     ends, tails = _tabled(law, _DISCRETE), _tabled(law, _CONTINUOUS)
     if ends is not None:
