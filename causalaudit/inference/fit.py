@@ -1,11 +1,12 @@
 """The front door of inference."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from causalaudit.errors import CausalAuditWarning, check_count
+from causalaudit.errors import CausalAuditWarning, InferenceError, check_count
 from causalaudit.inference.components.draws import DensityOf, draws_by_component
 from causalaudit.inference.components.partition import components_of
 from causalaudit.inference.density.chunked_density import marginal_density
@@ -17,9 +18,11 @@ from causalaudit.inference.posterior.arrangement import inference_data
 from causalaudit.inference.posterior.posterior import Posterior
 from causalaudit.inference.samplers import methods  # noqa: F401, the methods enter the registry
 from causalaudit.inference.samplers.registry import Method, MethodDraws, Request, find_method
+from causalaudit.inference.sandwich.respread import respread
 from causalaudit.people import check_table
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Tensors
+from causalaudit.weights import read_weights
 
 
 def fit(
@@ -29,6 +32,7 @@ def fit(
     *,
     draws: int = 1000,
     chains: int = 4,
+    weights: str | None = None,
     seed: int = 0,
     progress: bool = True,
 ) -> Posterior:
@@ -59,6 +63,8 @@ def fit(
     draws, chains
         There are ``chains × draws`` draws in all, for every method; for points they are equal. Only ``"nuts"``
         has chains that are run one by one, by `joblib` (see `joblib.parallel_config`).
+    weights
+        A column of survey weights (see Notes): people whom the sample has too few of count for more.
     seed
         Everything random flows from it.
     progress
@@ -80,6 +86,21 @@ def fit(
     with a warning about the cost; their draws are in ``posterior.idata["latents"]``. A program without free
     parameters is legal: then the data are recorded, and every draw is the program itself.
 
+    **Weights.** Somebody with the weight w counts w times in the log-likelihood, a pseudo-likelihood; weights are scaled
+    so that they add up to the number of people who have one that is not zero. It has its maximum where that of the
+    population is, whatever people were sampled by, if weights are the inverse of the probability of being sampled. Its
+    curvature takes weights for people: draws are therefore moved so that their covariance is the sandwich H⁻¹ J H⁻¹, J
+    being the variance of the sum of the weighted scores of people who were sampled independently (no strata, no
+    clusters) plus the curvature of the prior. So is it for every method that draws, also between parameters of
+    different sites; points (``"map"``, ``"ml"``) have no spread. There is no evidence, and the ``log_pseudo_likelihood``
+    in ``sample_stats`` is that of draws before they were moved. Several continuous latents are refused.
+
+    References
+    ----------
+    Savitsky and Toth (2016), Bayesian estimation under informative sampling. Electronic Journal of Statistics 10.
+    Williams and Savitsky (2021), Uncertainty estimation for pseudo-Bayesian inference under complex sampling.
+    International Statistical Review 89.
+
     Examples
     --------
     >>> import causalaudit as ca
@@ -94,16 +115,24 @@ def fit(
     check_table(data)
     scm = scm.with_columns_of(data)
     values = scm.encode(data)
+    counted = None if weights is None else read_weights(data, weights)
+    if counted is not None:
+        _refuse_several_latents(scm)
+        values = {name: value[counted > 0] for name, value in values.items()}
+        counted = counted[counted > 0]
     density_of = _kind_of_density(scm, len(data), chosen.several_latents)
     warn_of_mirror_images(scm)
-    found = _draws(scm, values, density_of, chosen, Request(int(draws), int(chains), seed, progress))
+    found = _draws(scm, values, density_of, chosen, Request(int(draws), int(chains), seed, progress), counted)
     if not np.isfinite(found.parts.likelihood).all():
         first = {name: found.parts.values[name] for name in scm.parameters}
-        density_of(scm, values).refuse_impossible(first, data.index)
+        density_of(scm, scm.encode(data)).refuse_impossible(first, data.index)
     settings = {"method": found.method, "draws": int(draws), "chains": int(chains), "seed": int(seed)}
     idata = inference_data(
         scm, data, (int(chains), int(draws)), found.parts, found.statistics, found.by_draw, found.by_step
     )
+    if weights is not None:
+        settings["weights"] = weights
+        idata["sample_stats"] = idata["sample_stats"].rename(log_likelihood="log_pseudo_likelihood")
     posterior = Posterior(scm, data.copy(), idata, settings)
     diagnostics = posterior.diagnostics()
     if not diagnostics.ok:
@@ -111,16 +140,31 @@ def fit(
     return posterior
 
 
-def _draws(scm: SCM, values: Tensors, density_of: DensityOf, method: Method, request: Request) -> MethodDraws:
+def _draws(
+    scm: SCM, values: Tensors, density_of: DensityOf, method: Method, request: Request, weights: np.ndarray | None
+) -> MethodDraws:
     """Draw the parameters: component by component, if there are several and the method does not want them together."""
+    if weights is not None:
+        density_of = partial(marginal_density, weights=weights)
     components = components_of(scm, values) if method.by_component else []
     if sum(bool(component.parameters) for component in components) > 1:
-        return draws_by_component(scm, values, components, density_of, method, request)
+        return draws_by_component(scm, values, components, density_of, method, request, weights)
     density = density_of(scm, values)
     if density.size:
-        return method.run(density, request)
+        found = method.run(density, request)
+        return found if weights is None else respread([density], [found], weights, request.seed)[0]
     nothing = np.zeros((1, 0))  # to infer
     return MethodDraws("exact", nothing, density.over(nothing, request.progress))
+
+
+def _refuse_several_latents(scm: SCM) -> None:
+    latents = continuous_latents(scm)
+    if len(latents) > 1:
+        raise InferenceError(
+            f"The latents {', '.join(map(repr, latents))} are continuous and would be drawn together with the "
+            "parameters: people have no likelihood of their own that weights could multiply. Leave out weights, or "
+            "use one continuous latent, or finite ones."
+        )
 
 
 def _kind_of_density(scm: SCM, people: int, several_latents: bool) -> DensityOf:

@@ -21,8 +21,12 @@ _PIECE = 2**16
 _NODES = 16  # that one continuous latent has, more or less
 
 
-def marginal_density(scm: SCM, values: Tensors) -> ProgramDensity:
+def marginal_density(
+    scm: SCM, values: Tensors, weights: np.ndarray | None = None
+) -> "MarginalDensity | ChunkedDensity":
     """Return the density of a program's parameters, in pieces if the table is large.
+
+    With weights of the people (mean one) the log-likelihood of each counts as often as the weight says.
 
     Values, gradients and Hessians are sums over rows. Whatever the number of people, an array of one pass holds about
     65,536 numbers, so that a pass, with its first and second derivatives, takes a few hundred times 512 KiB; beside it
@@ -33,7 +37,7 @@ def marginal_density(scm: SCM, values: Tensors) -> ProgramDensity:
     InferenceError
         If more than one continuous latent would have to be integrated out.
     """
-    rows = DistinctRows.of(scm, values)
+    rows = DistinctRows.of(scm, values, weights)
     most = _PIECE // (LatentStates(scm).count * (_NODES if continuous_latents(scm) else 1))
     if len(rows) <= most:
         return MarginalDensity(scm, rows)

@@ -181,7 +181,7 @@ class MarginalDensity(ProgramDensity):
         if not bad.any():
             return "Each person alone is possible."
         example = {name: value[bad][0].tolist() for name, value in self.rows.values.items()}
-        return f"{int(self.rows.counts[bad].sum())} people are impossible, for example {example}."
+        return f"{int(bad.numpy()[self.rows.inverse].sum())} people are impossible, for example {example}."
 
     def of_few(self, number: int, seed: int) -> "MarginalDensity | None":
         """Return the density of a random few of the people; None if their distinct rows are less than twice as many."""
