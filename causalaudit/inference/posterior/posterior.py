@@ -20,6 +20,7 @@ from causalaudit.inference.posterior.predictive_check import predictive_verdict
 from causalaudit.inference.posterior.storage import SavedPosterior, write_posterior
 from causalaudit.scm import SCM
 from causalaudit.scm.simulation import simulate
+from causalaudit.weights import effective_people, read_weights
 
 
 class LogEvidence(NamedTuple):
@@ -43,7 +44,7 @@ class Posterior:
         Groups `posterior`, `sample_stats`, `observed_data`, `log_prior` and, after `log_likelihood` was
         called, `log_likelihood`. A program without parameters has no `posterior` and no `log_prior`.
     settings : dict
-        Method, draws, chains and seed, in JSON types.
+        Method, draws, chains and seed, and the column of weights if there is one, in JSON types.
     """
 
     scm: SCM
@@ -61,8 +62,17 @@ class Posterior:
         return posterior_html(repr(self), self.diagnostics(), self.summary())
 
     @property
+    def weights(self) -> np.ndarray | None:
+        """The survey weights of the people, which add up to the number of those who have one; None without."""
+        name = self.settings.get("weights")
+        return None if name is None else read_weights(self.data, name)
+
+    @property
     def log_evidence(self) -> LogEvidence | None:
-        """The marginal likelihood of the program; None where it is not estimated or not to be trusted."""
+        """The marginal likelihood of the program; None where it is not estimated or not to be trusted.
+
+        A pseudo-likelihood of weighted people has none.
+        """
         attributes = self.idata["sample_stats"].attrs
         if "log_evidence" not in attributes:
             return None
@@ -99,6 +109,9 @@ class Posterior:
         It is computed on the distinct rows of the data, kept in ``idata.log_likelihood`` for `arviz.loo`, and
         takes 8 bytes × draws × people of memory.
 
+        Of weighted people it is that of each person once, without the weight. Then it is not for `arviz.loo`, which
+        takes every person for one factor of the posterior; the array's attribute ``weights`` says so.
+
         Examples
         --------
         >>> import causalaudit as ca
@@ -119,7 +132,8 @@ class Posterior:
             rows = density.likelihood_by_row(self.parameters(), total, progress)
             people = rows[:, density.rows.inverse].reshape(self.settings["chains"], self.settings["draws"], -1)
             coordinates = {"individual": self.data.index.to_numpy()}
-            array = xr.DataArray(people, dims=("chain", "draw", "individual"), coords=coordinates)
+            attributes = {"weights": self.settings["weights"]} if "weights" in self.settings else {}
+            array = xr.DataArray(people, dims=("chain", "draw", "individual"), coords=coordinates, attrs=attributes)
             self.idata.add_groups({"log_likelihood": array.to_dataset(name="people")})
         result: xr.DataArray = self.idata["log_likelihood"]["people"]
         return result
@@ -171,7 +185,7 @@ class Posterior:
         by
             A column of groups, such as the protected attribute: each variable of simulated people is compared with the
             observed one, group by group. None: only the draws are judged, since trust in a computation says nothing
-            about the program.
+            about the program. People with weights are not compared: groups are not as in the population.
         draws
             How many draws to simulate people from; all, if there are fewer.
         seed
@@ -186,14 +200,35 @@ class Posterior:
         """
         total = len(self.draw_numbers())
         computed = diagnose(self.settings["method"], self.idata["sample_stats"].attrs, total)
+        if self.weights is not None:
+            computed = replace(computed, verdict=f"{computed.verdict} {self._weighting(self.weights)}")
         if by is None:
             return computed
+        if self.weights is not None:
+            raise DataError(
+                f"The people have weights ({self.settings['weights']!r}), so that simulated people are not compared with "
+                "them as they are: leave out by."
+            )
         fits, words = predictive_verdict(self.predictive(min(draws, total), seed), self.data, by)
         return replace(computed, predictive=words, fits=fits)
+
+    def _weighting(self, weights: np.ndarray) -> str:
+        """Say in words by what people are weighted, and what is adjusted to it."""
+        counted = weights[weights > 0]
+        words = (
+            f"Weighted by {self.settings['weights']!r}: {len(counted)} people are worth {effective_people(counted):.0f}"
+        )
+        adjusted = "beyond_curvature" in self.idata["sample_stats"].attrs
+        return (
+            f"{words}; the spread of the draws is the sandwich of independently sampled people."
+            if adjusted
+            else f"{words}."
+        )
 
     def predictive(self, draws: int | None = None, seed: int = 0) -> xr.Dataset:
         """Simulate as many new people as the data have, for each draw of the parameters.
 
+        If people have weights, those are of the population, and so are the covariates that are given.
         Takes about 8 bytes × draws × people × variables of memory.
 
         Examples
@@ -204,7 +239,9 @@ class Posterior:
         (7, 50)
         """
         numbers = self.draw_numbers(draws)
-        return simulate(self.scm, self.parameters(draws), len(self.data), len(numbers), seed, data=self.data)
+        return simulate(
+            self.scm, self.parameters(draws), len(self.data), len(numbers), seed, data=self.data, weights=self.weights
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the posterior, its data and settings to a netCDF file; `Posterior.load` reads it back.
