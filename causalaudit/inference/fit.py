@@ -86,14 +86,14 @@ def fit(
     with a warning about the cost; their draws are in ``posterior.idata["latents"]``. A program without free
     parameters is legal: then the data are recorded, and every draw is the program itself.
 
-    **Weights.** Somebody with the weight w counts w times in the log-likelihood, a pseudo-likelihood; weights are scaled
-    so that they add up to the number of people who have one that is not zero. It has its maximum where that of the
-    population is, whatever people were sampled by, if weights are the inverse of the probability of being sampled. Its
-    curvature takes weights for people: draws are therefore moved so that their covariance is the sandwich H⁻¹ J H⁻¹, J
-    being the variance of the sum of the weighted scores of people who were sampled independently (no strata, no
-    clusters) plus the curvature of the prior. So is it for every method that draws, also between parameters of
-    different sites; points (``"map"``, ``"ml"``) have no spread. There is no evidence, and the ``log_pseudo_likelihood``
-    in ``sample_stats`` is that of draws before they were moved. Several continuous latents are refused.
+    **Weights.** Somebody with the weight w counts w times in the log-likelihood, a pseudo-likelihood; weights are
+    scaled so that they add up to the number of people who have one that is not zero. It has its maximum where that of
+    the population is, whatever people were sampled by, if weights are the inverse of the probability of being sampled.
+    Its curvature takes weights for people: draws are therefore moved so that their covariance is the sandwich
+    H⁻¹ J H⁻¹, J being the variance of the sum of the weighted scores of people who were sampled independently (no
+    strata, no clusters) plus the curvature of the prior. It is so for every method that draws, also between parameters
+    of different sites; points (``"map"``, ``"ml"``) have no spread. There is no evidence, and ``sample_stats`` are of
+    the draws before they were moved, ``log_pseudo_likelihood`` among them. Several continuous latents are refused.
 
     References
     ----------

@@ -46,12 +46,12 @@ def refit(posterior: Posterior, weights: np.ndarray, seed: int) -> Posterior:
             "Several latents of each person are continuous, and cannot be integrated out: the parameters cannot be "
             'refitted to weighted people. Use population="simulate".'
         )
-    values, survey = scm.encode(posterior.data), posterior.weights
+    people, survey = scm.encode(posterior.data), posterior.weights
     if survey is not None:
         counted = survey > 0
-        values, survey = {name: value[counted] for name, value in values.items()}, survey[counted]
-        weights = weights[:, counted]
-    density = MarginalDensity(scm, DistinctRows.of(scm, values, survey))
+        people = {name: value[counted] for name, value in people.items()}
+        survey, weights = survey[counted], weights[:, counted]
+    density = MarginalDensity(scm, DistinctRows.of(scm, people, survey))
     mode = _mode(density, posterior, seed)
     by_row = np.zeros((draws, len(density.rows)))
     np.add.at(by_row.T, density.rows.inverse, weights.T)

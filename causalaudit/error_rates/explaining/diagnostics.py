@@ -72,8 +72,8 @@ def _alone(adjusted: CrossedRates) -> list[str]:
         if share > _MANY_ALONE:
             of, stood_for = sample.question.levels[xi], sample.question.levels[1 - xi]
             words.append(
-                f"Little overlap: of the people with {stood_for!r}, {share:.0%} have covariates with which fewer than one "
-                f"of {1 / SMALLEST_CHANCE:.0f} has {of!r}. What is said of them is extrapolated: use `trim`."
+                f"Little overlap: of the people with {stood_for!r}, {share:.0%} have covariates with which fewer than "
+                f"one of {1 / SMALLEST_CHANCE:.0f} has {of!r}. What is said of them is extrapolated: use `trim`."
             )
     return words
 

@@ -13,6 +13,7 @@ from causalaudit.inference.density.distinct_rows import DistinctRows
 from causalaudit.inference.density.log_density import Accuracy, DensityParts, PriorVectors, ProgramDensity
 from causalaudit.inference.density.marginal import Marginal
 from causalaudit.inference.density.mirror_images import loadings_of_some_child
+from causalaudit.inference.density.scores import gradients_by_row
 from causalaudit.inference.density.unconstrained import Unconstrain, UnconstrainedParameters
 from causalaudit.randomness import generator
 from causalaudit.scm import SCM
@@ -162,6 +163,15 @@ class MarginalDensity(ProgramDensity):
     def likelihood_error(self, accuracy: Accuracy) -> float:
         """Return the greatest error of `likelihood_by_row` beyond rounding: that of a numerical integral."""
         return self.marginal.tolerance(accuracy) if self.integrates else 0.0
+
+    def scores(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient of the log-likelihood of each distinct row at a vector, and the row of each person."""
+
+        def likelihood(at: torch.Tensor) -> torch.Tensor:
+            return self.by_row(self.parameters.split(at), following=True).likelihood
+
+        with numerics():
+            return gradients_by_row(likelihood, len(self.rows), vector), self.rows.inverse
 
     def refuse_impossible(self, values: Mapping[str, np.ndarray], index: "pd.Index[Any]") -> None:
         """Refuse people whom the program cannot give at the first of the draws."""

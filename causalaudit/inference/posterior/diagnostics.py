@@ -82,9 +82,9 @@ def _adjusted(judged: Diagnostics, statistics: Mapping[str, Any]) -> Diagnostics
     if not judged.ok or width < _WIDER:
         return replace(judged, numbers=numbers)
     verdict = (
-        f"Not trustworthy: the weighted posterior is {width:.1f} times as wide as its curvature at the maximum says, and "
-        f"above {_WIDER} its spread cannot be adjusted to weights. It is far from Gaussian: reparametrise, or tighten "
-        "the priors."
+        f"Not trustworthy: the weighted posterior is {width:.1f} times as wide as its curvature at the maximum says, "
+        f"and above {_WIDER} its spread cannot be adjusted to weights. It is far from Gaussian: reparametrise, or "
+        "tighten the priors."
     )
     return Diagnostics(False, verdict, numbers)
 

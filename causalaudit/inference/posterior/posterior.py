@@ -23,6 +23,9 @@ from causalaudit.scm.simulation import simulate
 from causalaudit.weights import effective_people, read_weights
 
 
+_NOT_COMPARED = "Predictive: not checked; simulated people are like the population, not like weighted people."
+
+
 class LogEvidence(NamedTuple):
     """An importance-sampling estimate of log p(data | program), and its standard error."""
 
@@ -201,29 +204,25 @@ class Posterior:
         total = len(self.draw_numbers())
         computed = diagnose(self.settings["method"], self.idata["sample_stats"].attrs, total)
         if self.weights is not None:
-            computed = replace(computed, verdict=f"{computed.verdict} {self._weighting(self.weights)}")
+            words = f"{computed.verdict} {self._weighting(self.weights)}"
+            computed = replace(computed, verdict=words, predictive=_NOT_COMPARED)
         if by is None:
             return computed
         if self.weights is not None:
             raise DataError(
-                f"The people have weights ({self.settings['weights']!r}), so that simulated people are not compared with "
-                "them as they are: leave out by."
+                f"The people have weights ({self.settings['weights']!r}), and simulated people are like the population, "
+                "not like them as they were sampled: leave out by."
             )
         fits, words = predictive_verdict(self.predictive(min(draws, total), seed), self.data, by)
         return replace(computed, predictive=words, fits=fits)
 
     def _weighting(self, weights: np.ndarray) -> str:
         """Say in words by what people are weighted, and what is adjusted to it."""
-        counted = weights[weights > 0]
-        words = (
-            f"Weighted by {self.settings['weights']!r}: {len(counted)} people are worth {effective_people(counted):.0f}"
-        )
-        adjusted = "beyond_curvature" in self.idata["sample_stats"].attrs
-        return (
-            f"{words}; the spread of the draws is the sandwich of independently sampled people."
-            if adjusted
-            else f"{words}."
-        )
+        counted, by = weights[weights > 0], self.settings["weights"]
+        words = f"Weighted by {by!r}: {len(counted)} people are worth {effective_people(counted):.0f}"
+        if "beyond_curvature" not in self.idata["sample_stats"].attrs:
+            return f"{words}."
+        return f"{words}; the spread of the draws is the sandwich of independently sampled people."
 
     def predictive(self, draws: int | None = None, seed: int = 0) -> xr.Dataset:
         """Simulate as many new people as the data have, for each draw of the parameters.

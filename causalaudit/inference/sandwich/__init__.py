@@ -1,1 +1,1 @@
-"""Posteriors of weighted people: draws whose spread is that of a survey, the sandwich, and not that of the curvature."""
+"""Posteriors of weighted people: draws with the spread of a survey, the sandwich, and not that of the curvature."""

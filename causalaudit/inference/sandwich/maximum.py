@@ -2,15 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
 
-from causalaudit.errors import InferenceError
-from causalaudit.inference.density.chunked_density import ChunkedDensity
 from causalaudit.inference.density.log_density import ProgramDensity
-from causalaudit.inference.density.marginal_density import MarginalDensity
 from causalaudit.inference.laplace.ascent import Objective, Optimum
 from causalaudit.inference.laplace.mode import Mode
 from causalaudit.inference.laplace.mode_search import find_mode
@@ -54,23 +50,12 @@ class AtMaximum:
         InferenceError
             If people have no likelihood of their own, or if there is no maximum.
         """
-        if not isinstance(density, MarginalDensity | ChunkedDensity):
-            raise InferenceError(
-                "The latents of this program are drawn together with its parameters, so that people have no likelihood "
-                "of their own to be weighted: leave out weights, or use one continuous latent."
-            )
         here, mode = maximum_near(density, vectors.mean(axis=0), vectors.std(axis=0), seed)
         root = np.linalg.cholesky(mode.covariance)
-        pieces = here.parts if isinstance(here, ChunkedDensity) else [here]
+        scores, inverse = here.scores(mode.location)
         with numerics():
-            scores = np.concatenate([_scores(piece, mode.location) for piece in pieces]) @ root
             prior = root.T @ _prior_curvature(here.of_first().placed_at(mode.location), mode.location) @ root
-        return cls(mode.location, root, scores, here.rows.inverse, prior)
-
-    @cached_property
-    def people(self) -> int:
-        """How many there are."""
-        return len(self.inverse)
+        return cls(mode.location, root, scores @ root, inverse, prior)
 
     def pulls(self, who: slice) -> np.ndarray:
         """Return the gradient of the log-likelihood of some people (rows), in the coordinates."""
@@ -86,8 +71,8 @@ class AtMaximum:
 
 
 def maximum_near(
-    density: MarginalDensity | ChunkedDensity, start: np.ndarray, spread: np.ndarray, seed: int
-) -> tuple[MarginalDensity | ChunkedDensity, Mode]:
+    density: ProgramDensity, start: np.ndarray, spread: np.ndarray, seed: int
+) -> tuple[ProgramDensity, Mode]:
     """Return the maximum by Newton steps from the mean of draws, or else from the prior, and the density placed there.
 
     `spread` has the standard deviations of the draws.
@@ -117,28 +102,7 @@ def _polished(density: ProgramDensity, point: np.ndarray, units: np.ndarray) -> 
         return Objective(negative).polished(point)
 
 
-def _scores(density: MarginalDensity, location: np.ndarray) -> np.ndarray:
-    """Return the gradient of the log-likelihood of each distinct row (rows).
-
-    The gradient of a weighted sum is linear in the weights, and its derivative with respect to these has the gradients
-    of the rows: one backward pass for each number, as for a Hessian, whatever the number of rows.
-    """
-    vector = torch.tensor(location, requires_grad=True)
-    weights = torch.ones(len(density.rows), requires_grad=True)
-    likelihood = density.by_row(density.parameters.split(vector), following=True).likelihood
-    total = (likelihood * weights).sum() + 0.0 * vector.sum()
-    (slope,) = torch.autograd.grad(total, vector, create_graph=True)
-    return np.stack([_derivative(number, weights) for number in slope], axis=1)
-
-
-def _derivative(number: torch.Tensor, weights: torch.Tensor) -> np.ndarray:
-    if not number.requires_grad:
-        return np.zeros(len(weights))
-    (found,) = torch.autograd.grad(number, weights, retain_graph=True, allow_unused=True)
-    return np.zeros(len(weights)) if found is None else np.asarray(found.numpy())
-
-
-def _prior_curvature(first: MarginalDensity, location: np.ndarray) -> np.ndarray:
+def _prior_curvature(first: ProgramDensity, location: np.ndarray) -> np.ndarray:
     """Return the Hessian of the negative log-prior, with the Jacobian; of the first person nothing is left."""
 
     def negative(vector: torch.Tensor) -> Sequence[torch.Tensor]:

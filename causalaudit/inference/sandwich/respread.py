@@ -7,8 +7,8 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from causalaudit.inference.density.log_density import ProgramDensity
-from causalaudit.inference.sandwich.maximum import AtMaximum
 from causalaudit.inference.samplers.registry import MethodDraws
+from causalaudit.inference.sandwich.maximum import AtMaximum
 from causalaudit.progress import pieces
 
 _EVIDENCE = ("log_evidence", "log_evidence_error")  # which a pseudo-likelihood does not have
