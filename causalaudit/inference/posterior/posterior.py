@@ -70,6 +70,11 @@ class Posterior:
         name = self.settings.get("weights")
         return None if name is None else read_weights(self.data, name)
 
+    def refuse_weights(self, why: str) -> None:
+        """Refuse a posterior of weighted people, for what takes all people alike; `why` ends the message."""
+        if "weights" in self.settings:
+            raise InferenceError(f"The people of this posterior have weights ({self.settings['weights']!r}): {why}")
+
     @property
     def log_evidence(self) -> LogEvidence | None:
         """The marginal likelihood of the program; None where it is not estimated or not to be trusted.
