@@ -18,6 +18,8 @@ from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference.density import chunked_density
 from causalaudit.inference.density.marginal_density import MarginalDensity
 from causalaudit.inference.influence import posterior_influence
+from causalaudit.inference.posterior.diagnostics import diagnose
+from causalaudit.inference.posterior.predictive_check import predictive_verdict
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -112,8 +114,6 @@ def test_a_weighted_posterior_says_that_it_is_and_is_saved_with_its_weights(mean
     spread = dist.Normal(torch.tensor(loaded.parameters()["of_y"][5]), 5.0).log_prob(torch.tensor(PEOPLE.y[7]))
     of_x = dist.Normal(torch.tensor(loaded.parameters()["of_x"][5]), 3.0).log_prob(torch.tensor(PEOPLE.x[7]))
     assert float(by_person[0, 5, 7]) == pytest.approx(float(spread + of_x))
-    with pytest.raises(DataError, match="leave out by"):
-        means.diagnostics(by="x")
 
 
 @pytest.mark.slow
@@ -175,6 +175,27 @@ def test_covariates_that_are_given_are_simulated_by_weight():
     assert [float((ages == age).mean().round(2)) for age in (1.0, 2.0, 3.0)] == pytest.approx(
         [0.0, 0.75, 0.25], abs=0.015
     )
+
+
+def test_simulated_people_are_compared_with_the_population():
+    people = draw_survey(np.random.default_rng(5), 1000)
+    scm = ca.SCM(outcomes)
+    weighted = ca.fit(scm, people, draws=200, chains=1, weights="w").diagnostics(by="group")
+    assert weighted.fits, weighted.predictive
+    drawn, data = ca.fit(scm, people, draws=200, chains=1, weights="w").predictive(draws=100), people
+    fits, words = predictive_verdict(drawn, data, "group")  # as they were sampled, they are not like them
+    assert not fits
+    assert "simulates" in words
+    shifted = people.assign(score=people.score.where(people.group == 0, people.score + 1))
+    assert not predictive_verdict(drawn, shifted, "group", people.w.to_numpy())[0]
+
+
+def test_a_weighted_posterior_far_from_normal_is_not_trusted():
+    numbers = {"pareto_k": 0.1, "ess": 4000.0, "efficiency": 0.9, "first_share": 1.0}
+    assert diagnose("laplace", {**numbers, "beyond_curvature": 1.1}, 4000).ok
+    found = diagnose("laplace", {**numbers, "beyond_curvature": 2.5}, 4000)
+    assert not found.ok
+    assert "2.5 times as wide as its curvature" in found.verdict
 
 
 @pytest.mark.parametrize(

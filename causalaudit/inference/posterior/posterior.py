@@ -23,9 +23,6 @@ from causalaudit.scm.simulation import simulate
 from causalaudit.weights import effective_people, read_weights
 
 
-_NOT_COMPARED = "Predictive: not checked; simulated people are like the population, not like weighted people."
-
-
 class LogEvidence(NamedTuple):
     """An importance-sampling estimate of log p(data | program), and its standard error."""
 
@@ -193,7 +190,7 @@ class Posterior:
         by
             A column of groups, such as the protected attribute: each variable of simulated people is compared with the
             observed one, group by group. None: only the draws are judged, since trust in a computation says nothing
-            about the program. People with weights are not compared: groups are not as in the population.
+            about the program. People with weights are compared as the population that they stand for.
         draws
             How many draws to simulate people from; all, if there are fewer.
         seed
@@ -210,15 +207,10 @@ class Posterior:
         computed = diagnose(self.settings["method"], self.idata["sample_stats"].attrs, total)
         if self.weights is not None:
             words = f"{computed.verdict} {self._weighting(self.weights)}"
-            computed = replace(computed, verdict=words, predictive=_NOT_COMPARED)
+            computed = replace(computed, verdict=words)
         if by is None:
             return computed
-        if self.weights is not None:
-            raise DataError(
-                f"The people have weights ({self.settings['weights']!r}), and simulated people are like the population, "
-                "not like them as they were sampled: leave out by."
-            )
-        fits, words = predictive_verdict(self.predictive(min(draws, total), seed), self.data, by)
+        fits, words = predictive_verdict(self.predictive(min(draws, total), seed), self.data, by, self.weights)
         return replace(computed, predictive=words, fits=fits)
 
     def _weighting(self, weights: np.ndarray) -> str:
