@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Population = Literal["standardise", "simulate", "exact", "bootstrap"]
 _OF_THE_DATA = ("standardise", "bootstrap")  # populations that are the people of the data
+_BY_NUMBER = 4  # draws for each number of the parameters, for slopes in them
 _CHECKED = 200  # draws at which people are simulated only to compare the program with the data
 
 
@@ -179,7 +180,7 @@ def decompose_error_rates(
         settings["weights"] = posterior.settings["weights"]
     given, noise = rates, halves
     if population in _OF_THE_DATA:  # their rates are the observed ones: it is the program that is compared
-        options["draws"] = min(_CHECKED, len(rates))
+        options["draws"] = min(_draws_checked(posterior), len(rates))
         given, noise = _evidence(posterior, question, "simulate", options, seed, progress)
     surveyed = _surveyed(posterior, given, options["draws"])
     observed = observed_rates(question, posterior.data, given, _noise(noise), surveyed)
@@ -211,6 +212,13 @@ def _check_variables(posterior: "Posterior", question: RateQuestion) -> None:
         if law.support is not None and not law.support.is_discrete and not scm.families[name] == "Delta":
             raise DataError(f"{name!r} is continuous ({scm.families[name]}), but must have distinct values.")
         check_support(name, scm.codec.encode(name, pd.Series(values)), law)
+
+
+def _draws_checked(posterior: "Posterior") -> int:
+    """Return at how many draws the program is compared with the data: of weighted people slopes are fitted to them."""
+    if posterior.weights is None:
+        return _CHECKED
+    return max(_CHECKED, _BY_NUMBER * sum(value.size for value in posterior.parameters(1).values()))
 
 
 def _surveyed(posterior: "Posterior", rates: np.ndarray, draws: int | None) -> Surveyed | None:

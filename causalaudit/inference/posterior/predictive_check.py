@@ -111,7 +111,7 @@ def _misfits(drawn: np.ndarray, seen: _Seen, levels: Sequence[Any] | None, where
         return
     for value in values if levels is None else np.arange(len(levels)):
         shares = np.nanmean(np.where(np.isnan(drawn), np.nan, drawn == value), axis=1)
-        share = seen.share(value)
+        share = seen.share(float(value))
         gap = abs(shares.mean() - share)
         if gap > max(SHARES, seen.certain * shares.std()):
             what = f"{where} = {_label(levels, float(value))}"
