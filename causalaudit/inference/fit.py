@@ -127,12 +127,12 @@ def fit(
         first = {name: found.parts.values[name] for name in scm.parameters}
         density_of(scm, scm.encode(data)).refuse_impossible(first, data.index)
     settings = {"method": found.method, "draws": int(draws), "chains": int(chains), "seed": int(seed)}
-    idata = inference_data(
-        scm, data, (int(chains), int(draws)), found.parts, found.statistics, found.by_draw, found.by_step
-    )
     if weights is not None:
         settings["weights"] = weights
-        idata["sample_stats"] = idata["sample_stats"].rename(log_likelihood="log_pseudo_likelihood")
+    idata = inference_data(
+        scm, data, (int(chains), int(draws)), found.parts, found.statistics, found.by_draw, found.by_step,
+        likelihood="log_likelihood" if weights is None else "log_pseudo_likelihood",
+    )  # fmt: skip
     posterior = Posterior(scm, data.copy(), idata, settings)
     diagnostics = posterior.diagnostics()
     if not diagnostics.ok:
