@@ -137,8 +137,8 @@ def test_the_influence_of_weighted_people_on_a_mean():
 
 
 def test_gradients_of_people_with_a_latent_are_differences_of_their_likelihoods(monkeypatch):
-    scm, people, _ = simulated_level_2(30, seed=5)
-    values, weights = scm.encode(people), np.random.default_rng(0).exponential(size=30)
+    scm, people, _ = simulated_level_2(12, seed=5)
+    values, weights = scm.encode(people), np.random.default_rng(0).exponential(size=12)
     density = MarginalDensity(scm, values)
     vector = density.prior_vectors(1, 0)[0]
     scores, inverse = density.placed_at(vector, "precise").scores(vector)
@@ -147,7 +147,7 @@ def test_gradients_of_people_with_a_latent_are_differences_of_their_likelihoods(
         step[number] = 1e-4
         ends = [density.likelihood_by_row(density.constrain((vector + sign * step)[None]), 1)[0] for sign in (1, -1)]
         assert np.allclose(scores[:, number], (ends[0] - ends[1]) / 2e-4, rtol=1e-4, atol=1e-4)
-    monkeypatch.setattr(chunked_density, "_PIECE", 100)
+    monkeypatch.setattr(chunked_density, "_PIECE", 64)
     chunked = chunked_density.marginal_density(scm, values, weights).placed_at(vector, "precise")
     found, own = chunked.scores(vector)
     assert np.allclose(found[own], scores[inverse], atol=1e-4)
@@ -179,11 +179,10 @@ def test_covariates_that_are_given_are_simulated_by_weight():
 
 def test_simulated_people_are_compared_with_the_population():
     people = draw_survey(np.random.default_rng(5), 1000)
-    scm = ca.SCM(outcomes)
-    weighted = ca.fit(scm, people, draws=200, chains=1, weights="w").diagnostics(by="group")
+    posterior = ca.fit(ca.SCM(outcomes), people, draws=100, chains=1, weights="w")
+    weighted, drawn = posterior.diagnostics(by="group"), posterior.predictive()
     assert weighted.fits, weighted.predictive
-    drawn, data = ca.fit(scm, people, draws=200, chains=1, weights="w").predictive(draws=100), people
-    fits, words = predictive_verdict(drawn, data, "group")  # as they were sampled, they are not like them
+    fits, words = predictive_verdict(drawn, people, "group")  # as they were sampled, they are not like them
     assert not fits
     assert "simulates" in words
     shifted = people.assign(score=people.score.where(people.group == 0, people.score + 1))

@@ -125,7 +125,7 @@ def explained(people, weights="w", rule="linear", population="standardise", seed
 
 
 def test_the_total_of_weighted_people_is_that_of_the_population():
-    people = survey_of_the_linear_process(0)
+    people = survey_of_the_linear_process(0, 400)
     result = explained(people)
     answers = RULES["linear"](people).to_numpy(dtype=float)
     groups = [((x == people.X) & (people.Y == 0)).to_numpy() for x in (0, 1)]
