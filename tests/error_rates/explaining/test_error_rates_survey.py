@@ -170,12 +170,12 @@ def test_intervals_of_estimates_cover_and_unweighted_ones_do_not():
         ca.fit(table_program(TABLES, PARENTS), survey_of_tables(0), draws=1, chains=1),
         RULE, "X", outcome="Y", features=["X", "W", "Z"], population="exact",
     )  # fmt: skip
-    truth, number = exact.table["mean"].to_numpy(), 300
+    truth, number = exact.table["mean"].to_numpy(), 1000
     answer = lambda seed, **options: estimate(survey_of_tables(seed), alpha=0.1, **options)  # noqa: E731
     found = coverage(answer, truth, range(number), "wald")
     low, high = bounds(number)
     assert ((low <= found) & (found <= high)).all(), found
-    assert (coverage(partial(answer, weights=None), truth, range(number), "wald") < low).sum() >= 4
+    assert (coverage(partial(answer, weights=None), truth, range(100), "wald") < 0.5).sum() >= 4
 
 
 def coverage_of_decompositions(seeds, population, weights="w"):
