@@ -166,8 +166,9 @@ def bounds(number):
 
 @pytest.mark.slow
 def test_intervals_of_estimates_cover_and_unweighted_ones_do_not():
+    people = draw_tables(np.random.default_rng(0), 500, TABLES, PARENTS)
     exact = ca.decompose_error_rates(
-        ca.fit(table_program(TABLES, PARENTS), survey_of_tables(0), draws=1, chains=1),
+        ca.fit(table_program(TABLES, PARENTS), people, draws=1, chains=1),
         RULE, "X", outcome="Y", features=["X", "W", "Z"], population="exact",
     )  # fmt: skip
     truth, number = exact.table["mean"].to_numpy(), 1000
