@@ -116,6 +116,16 @@ def test_a_weighted_posterior_says_that_it_is_and_is_saved_with_its_weights(mean
     assert float(by_person[0, 5, 7]) == pytest.approx(float(spread + of_x))
 
 
+def test_what_takes_everybody_alike_refuses_weighted_people(means):
+    audit = lambda posterior: float(posterior.parameters()["of_x"].mean())  # noqa: E731
+    with pytest.raises(InferenceError, match="leave-one-out takes each for one factor"):
+        ca.compare_worlds({"one": means, "other": means}, audit)
+    with pytest.raises(InferenceError, match="no likelihood to scale"):
+        ca.prior_sensitivity(means, audit)
+    with pytest.raises(InferenceError, match="no likelihood to show"):
+        ca.coupling_sensitivity(means, audit, sites=["x"], r=[0.5])
+
+
 @pytest.mark.slow
 def test_samplers_agree_with_importance_draws(means):
     found = ca.fit(ca.SCM(two_means), PEOPLE, "nuts", draws=400, chains=2, weights="w")

@@ -66,7 +66,10 @@ class ComponentFit:
     def density(self, component: Component) -> ProgramDensity:
         """Return the density of a component."""
         density = self.density_of(*part_of_program(self.scm, component, self.values))
-        return density.with_prior(partial(self.prior.of, component.parameters)) if density.size else density
+        if not density.size:
+            return density
+        density = density.with_prior(partial(self.prior.of, component.parameters))
+        return density if self.request.start is None else density.with_start(self.request.start)
 
 
 def draws_by_component(
