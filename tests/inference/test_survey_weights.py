@@ -227,6 +227,11 @@ def test_bad_weights_are_refused(weights, words):
         ca.fit(ca.SCM(two_means), more, weights=weights)
 
 
+def test_missing_values_of_weighted_people_are_refused():
+    with pytest.raises(DataError, match="'y' is missing for some people, and fits with weights need all columns"):
+        ca.fit(ca.SCM(two_means), PEOPLE.assign(y=PEOPLE.y.where(PEOPLE.index > 3)), weights="w")
+
+
 def test_several_continuous_latents_are_refused():
     def program(n):
         loading = pyro.sample("loading", dist.HalfNormal(1.0))

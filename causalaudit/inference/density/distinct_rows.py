@@ -8,6 +8,7 @@ import torch
 from causalaudit.people import distinct_rows
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Tensors
+from causalaudit.scm.missing import filled, missing_in
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,12 @@ class DistinctRows:
 
     @classmethod
     def of(cls, scm: SCM, values: Tensors, weights: np.ndarray | None = None) -> "DistinctRows":
-        """Find the distinct rows of encoded data; people may have weights, with mean one."""
-        found = distinct_rows([scm.codec.numbers(name, value) for name, value in values.items()])
+        """Find the distinct rows of encoded data; a missing value is like another missing value only.
+
+        People may have weights, with mean one.
+        """
+        numbers = [scm.codec.numbers(name, value) for name, value in filled(scm, values).items()]
+        found = distinct_rows([*numbers, *(mask.numpy().astype(float) for mask in missing_in(values).values())])
         counts = found.counts if weights is None else np.bincount(found.inverse, weights, len(found))
         return cls(
             {name: value[found.first] for name, value in values.items()},
