@@ -4,6 +4,7 @@ from causalaudit.counterfactuals.ask import check_posterior, counterfactuals
 from causalaudit.counterfactuals.draws import CounterfactualDraws
 from causalaudit.counterfactuals.enumerated import EnumeratedPeople, EnumeratedWorlds
 from causalaudit.counterfactuals.observed import ObservedPeople
+from causalaudit.counterfactuals.on_disk import open_draws
 from causalaudit.counterfactuals.population import population
 from causalaudit.counterfactuals.reweighted import ReweightedPeople
 from causalaudit.counterfactuals.simulated import SimulatedPeople, SimulatedWorld, World
@@ -21,5 +22,6 @@ __all__ = [
     "World",
     "check_posterior",
     "counterfactuals",
+    "open_draws",
     "population",
 ]

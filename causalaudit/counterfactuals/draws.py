@@ -1,7 +1,7 @@
 """Counterfactual people as data: one table a draw, and the point that the papers compute."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,11 @@ import pandas as pd
 import xarray as xr
 
 from causalaudit.counterfactuals.abduction import Abduction
-from causalaudit.errors import CausalAuditError
+from causalaudit.errors import CausalAuditError, SavedFileError
 from causalaudit.people import check_table
+from causalaudit.progress import pieces
 from causalaudit.scm.columns import typed
-from causalaudit.storage import Artefact, pack, unpack, write_artefact
+from causalaudit.storage import Artefact, draws_in_memory, pack, unpack, write_artefact
 
 if TYPE_CHECKING:
     import arviz as az
@@ -43,6 +44,9 @@ class CounterfactualDraws:
     settings : dict
         The assumptions behind the draws: couplings, edges, seed, and the `posterior` they come from, by the digest of
         its parameters. Empty if they were computed elsewhere.
+    path : pathlib.Path or None
+        The folder on disk in which the draws are (``counterfactuals(..., path=)``): then `dataset` reads them when they
+        are needed, and not before. None if they are in memory.
     """
 
     dataset: xr.Dataset
@@ -51,10 +55,12 @@ class CounterfactualDraws:
     point: pd.DataFrame
     settings: dict[str, Any] = field(default_factory=dict)
     _abduction: Abduction | None = None
+    path: Path | None = None
 
     def __repr__(self) -> str:
-        sizes = self.dataset.sizes
-        return f"Counterfactuals under do({', '.join(self.do)}): {sizes['draw']} draws of {sizes['individual']} people"
+        sizes, where = self.dataset.sizes, "" if self.path is None else f", on disk in {self.path.name!r}"
+        asked = f"Counterfactuals under do({', '.join(self.do)})"
+        return f"{asked}: {sizes['draw']} draws of {sizes['individual']} people{where}"
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, do: Do | None = None) -> "CounterfactualDraws":
@@ -121,8 +127,26 @@ class CounterfactualDraws:
         >>> [frame.gender.item() for frame in worlds.frames()]
         ['male']
         """
-        for draw in range(self.dataset.sizes["draw"]):
-            yield self.frame(slice(draw, draw + 1))
+        for part in self.in_memory():
+            for draw in range(part.dataset.sizes["draw"]):
+                yield part.frame(slice(draw, draw + 1))
+
+    def in_memory(self, names: Sequence[str] | None = None) -> Iterator["CounterfactualDraws"]:
+        """Yield consecutive draws that are in memory: all at once, or those of a folder, a block at a time.
+
+        A block has so many draws that each variable takes 128 MiB, or else one.
+
+        Parameters
+        ----------
+        names
+            The variables that are needed; default all.
+        """
+        if self.path is None:
+            yield self
+            return
+        dataset = self.dataset if names is None else self.dataset[list(names)]
+        for part in pieces(dataset.sizes["draw"], budget=draws_in_memory(dataset.sizes["individual"])):
+            yield replace(self, dataset=dataset.isel(draw=part).load(), path=None, _abduction=None)
 
     def frame(self, draws: slice) -> pd.DataFrame:
         """Return the people of several draws below one another; the index repeats itself."""
@@ -147,7 +171,18 @@ class CounterfactualDraws:
         return az.InferenceData(predictions=predictions, predictions_constant_data=constants)
 
     def save(self, path: str | Path) -> None:
-        """Write the draws to one file, in which nothing can run code; `causalaudit.load` reads it back."""
+        """Write the draws to one file, in which nothing can run code; `causalaudit.load` reads it back.
+
+        Raises
+        ------
+        SavedFileError
+            If the draws are in a folder: they are saved already, and `causalaudit.load` reads the folder.
+        """
+        if self.path is not None:
+            raise SavedFileError(
+                f"These draws are saved already, in the folder {str(self.path)!r}: causalaudit.load reads it, and it can "
+                "be copied as it is."
+            )
         names = ("dataset", "factual", "do", "point", "settings")
         content, arrays = pack({name: getattr(self, name) for name in names})
         write_artefact(path, KIND, {"content": content}, {"arrays": arrays})
