@@ -180,8 +180,8 @@ class CounterfactualDraws:
         """
         if self.path is not None:
             raise SavedFileError(
-                f"These draws are saved already, in the folder {str(self.path)!r}: causalaudit.load reads it, and it can "
-                "be copied as it is."
+                f"These draws are saved already, in the folder {str(self.path)!r}: causalaudit.load reads it, and it may "
+                "be copied."
             )
         names = ("dataset", "factual", "do", "point", "settings")
         content, arrays = pack({name: getattr(self, name) for name in names})

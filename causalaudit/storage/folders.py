@@ -38,7 +38,9 @@ def check_new_folder(path: str | Path) -> Path:
     path = Path(path)
     _zarr()
     if path.exists():
-        raise SavedFileError(f"There is already {str(path)!r}: remove it, or give another name. Draws may be read from it.")
+        raise SavedFileError(
+            f"There is already {str(path)!r}: remove it, or give another name. Draws may be read from it."
+        )
     if not path.parent.is_dir():
         raise SavedFileError(f"There is no folder {str(path.parent)!r} to write {path.name!r} in: make it first.")
     return path
