@@ -180,8 +180,8 @@ class CounterfactualDraws:
         """
         if self.path is not None:
             raise SavedFileError(
-                f"These draws are saved already, in the folder {str(self.path)!r}: causalaudit.load reads it, and it may "
-                "be copied."
+                f"These draws are saved already, in the folder {str(self.path)!r}, which may be copied: "
+                "causalaudit.load reads it."
             )
         names = ("dataset", "factual", "do", "point", "settings")
         content, arrays = pack({name: getattr(self, name) for name in names})
