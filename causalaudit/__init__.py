@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from causalaudit.error_rates import find_explaining_set as find_explaining_set
     from causalaudit.error_rates import select_explainable_features as select_explainable_features
     from causalaudit.inference import Posterior as Posterior
-    from causalaudit.inference import fit as fit
+    from causalaudit.inference.fit import fit as fit
     from causalaudit.loading import load as load
     from causalaudit.recourse import Actions as Actions
     from causalaudit.recourse import audit_recourse as audit_recourse

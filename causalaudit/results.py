@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
+from causalaudit.arviz_versions import InferenceData
 from causalaudit.storage import Artefact, pack, unpack, write_artefact
 
 if TYPE_CHECKING:
-    import arviz as az
     from matplotlib.axes import Axes
+
 
 VERDICT_COLUMNS = ("unit", "flagged", "probability", "value", "structural", "sampling", "rule")
 
@@ -172,7 +173,7 @@ class AuditResult(ABC):
         """Draw the answer."""
 
     @abstractmethod
-    def to_inference_data(self) -> "az.InferenceData":
+    def to_inference_data(self) -> InferenceData:
         """Return the draws behind the answer."""
 
     def save(self, path: str | Path) -> None:

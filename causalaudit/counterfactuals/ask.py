@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from causalaudit.arviz_versions import group_names
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.draws import CounterfactualDraws, Do, typed_frame
 from causalaudit.counterfactuals.on_disk import write_draws
@@ -133,7 +134,7 @@ def select_people(posterior: Posterior, data: pd.DataFrame | None, rows: Any) ->
     table = posterior.data if data is None else data
     check_table(table)
     people = _select(table, rows)
-    if data is not None and "latents" in posterior.idata.groups():
+    if data is not None and "latents" in group_names(posterior.idata):
         raise InterventionError(
             "data has people outside the fit, but the latents of this program were drawn together with its parameters, "
             "for the fitted people alone. Fit a table that holds the new people too, and choose them by `rows`."

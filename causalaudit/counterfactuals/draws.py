@@ -4,21 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.errors import CausalAuditError, SavedFileError
 from causalaudit.people import check_table
 from causalaudit.progress import pieces
 from causalaudit.scm.columns import typed
 from causalaudit.storage import Artefact, draws_in_memory, pack, unpack, write_artefact
-
-if TYPE_CHECKING:
-    import arviz as az
 
 Do = Mapping[str, Any]
 KIND = "counterfactual draws"
@@ -157,10 +155,8 @@ class CounterfactualDraws:
     def _columns(self) -> list[str]:
         return [str(name) for name in self.dataset.data_vars if name in self.factual.columns]
 
-    def to_inference_data(self) -> "az.InferenceData":
+    def to_inference_data(self) -> InferenceData:
         """Return the draws as ArviZ predictions, with one chain, beside the factual values as constant data."""
-        import arviz as az
-
         predictions = self.dataset.expand_dims(chain=[0])
         factual = {
             name: ("individual", self.factual[name].to_numpy())
@@ -168,7 +164,7 @@ class CounterfactualDraws:
             if self.factual[name].dtype.kind in "biuf"
         }
         constants = xr.Dataset(factual, coords={"individual": self.factual.index.to_numpy()})
-        return az.InferenceData(predictions=predictions, predictions_constant_data=constants)
+        return inference_data(predictions=predictions, predictions_constant_data=constants)
 
     def save(self, path: str | Path) -> None:
         """Write the draws to one file, in which nothing can run code; `causalaudit.load` reads it back.

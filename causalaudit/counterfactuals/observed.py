@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arviz_versions import group_names
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.inference import Posterior
 
@@ -36,7 +37,7 @@ class ObservedPeople:
     @cached_property
     def _joint(self) -> bool:
         """Whether latents were drawn together with the parameters, and are looked up by the labels of people."""
-        return "latents" in self.posterior.idata.groups()
+        return "latents" in group_names(self.posterior.idata)
 
     def under(self, do: Mapping[str, Sequence[Any]], who: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
         """Yield the variables of some people under an intervention, for one part of the draws after the other.

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.errors import DataError
 from causalaudit.people import check_share
 from causalaudit.results import AuditResult, IntervalKind, headline_of, interval_table, verdict_table
@@ -19,7 +20,6 @@ from causalaudit.situation_testing.summary import count_cases
 from causalaudit.storage import storable
 
 if TYPE_CHECKING:
-    import arviz as az
     from matplotlib.axes import Axes
 
 
@@ -250,10 +250,8 @@ class SituationTestingResult(AuditResult):
 
         return plot_cases(self, ax=ax) if len(self.question.sizes) > 1 else plot_forest(self, ax=ax)
 
-    def to_inference_data(self) -> "az.InferenceData":
+    def to_inference_data(self) -> InferenceData:
         """Return delta at every draw, k and complainant, beside the table as constant data."""
-        import arviz as az
-
         labels = self.evidence.complainants.to_numpy()
         coords = {"k": list(self.question.sizes), "complainant": labels}
         shape = (len(self.question.sizes), len(labels))
@@ -266,10 +264,10 @@ class SituationTestingResult(AuditResult):
         )
         counts = self.evidence.draws
         if counts is None:
-            return az.InferenceData(constant_data=constants)
+            return inference_data(constant_data=constants)
         delta = np.stack([counts.delta(place) for place in range(shape[0])], axis=1)
         draws = xr.Dataset(
             {"delta": (("chain", "draw", "k", "complainant"), delta[None])},
             {"chain": [0], "draw": np.arange(len(delta)), **coords},
         )
-        return az.InferenceData(posterior=draws, constant_data=constants)
+        return inference_data(posterior=draws, constant_data=constants)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.bias_scan.evidence.disparity import compare, disparity_draws, disparity_variances
 from causalaudit.bias_scan.evidence.expected_people import ExpectedPeople
 from causalaudit.bias_scan.evidence.lattice import Lattice
@@ -17,7 +18,6 @@ from causalaudit.results import AuditResult, IntervalKind, headline_of, interval
 from causalaudit.storage import storable
 
 if TYPE_CHECKING:
-    import arviz as az
     from matplotlib.axes import Axes
 
 
@@ -260,9 +260,8 @@ class BiasScanResult(AuditResult):
         """Draw the subgroups and their counterparts, with intervals if there are draws."""
         return plot_disparity(self, ax=ax)
 
-    def to_inference_data(self) -> "az.InferenceData":
+    def to_inference_data(self) -> InferenceData:
         """Return the draws of the disparity of each subgroup, and the null scores as constant data."""
-        import arviz as az
         import xarray as xr
 
         constants: dict[str, Any] = {
@@ -279,4 +278,4 @@ class BiasScanResult(AuditResult):
             values = np.stack(kept, axis=-1)[None]
             coords |= {"chain": [0], "draw": np.arange(values.shape[1])}
             groups["posterior"] = xr.Dataset({"disparity": (("chain", "draw", "rank"), values)}, coords)
-        return az.InferenceData(**groups)  # type: ignore[arg-type]
+        return inference_data(**groups)

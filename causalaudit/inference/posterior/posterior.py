@@ -5,11 +5,11 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arviz_versions import InferenceData, add_group, chain_table, group_names, statistics_table
 from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference.density.joint_density import JointDensity
 from causalaudit.inference.density.log_density import ProgramDensity
@@ -39,7 +39,7 @@ class Posterior:
         The program.
     data : pandas.DataFrame
         The people it was fitted to, all columns.
-    idata : arviz.InferenceData
+    idata : arviz.InferenceData, or xarray.DataTree with ArviZ 1
         Groups `posterior`, `sample_stats`, `observed_data`, `log_prior` and, after `log_likelihood` was
         called, `log_likelihood`. A program without parameters has no `posterior` and no `log_prior`.
     settings : dict
@@ -48,7 +48,7 @@ class Posterior:
 
     scm: SCM
     data: pd.DataFrame
-    idata: az.InferenceData
+    idata: InferenceData
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -87,7 +87,7 @@ class Posterior:
 
     def latents(self, people: "pd.Index[Any]") -> dict[str, np.ndarray]:
         """Return the draws (first axis) of latents that were drawn together with the parameters, of some people."""
-        if "latents" not in self.idata.groups():
+        if "latents" not in group_names(self.idata):
             return {}
         at = self.data.index.get_indexer(people)
         arrays = {str(name): value.to_numpy() for name, value in self.idata["latents"].data_vars.items()}
@@ -107,20 +107,20 @@ class Posterior:
         >>> posterior.log_likelihood().shape
         (2, 10, 50)
         """
-        if "latents" in self.idata.groups():
+        if "latents" in group_names(self.idata):
             raise InferenceError(
                 "The latents of this posterior were drawn together with the parameters, because only one continuous "
                 "latent for each person can be integrated out: people have no likelihood of their own here, and there "
                 "is no leave-one-out. Compare programs by `plots.plot_predictive`, or use one continuous latent."
             )
-        if "log_likelihood" not in self.idata.groups():
+        if "log_likelihood" not in group_names(self.idata):
             density = MarginalDensity(self.scm, self.scm.encode(self.data))
             total = len(self.draw_numbers())
             rows = density.likelihood_by_row(self.parameters(), total, progress)
             people = rows[:, density.rows.inverse].reshape(self.settings["chains"], self.settings["draws"], -1)
             coordinates = {"individual": self.data.index.to_numpy()}
             array = xr.DataArray(people, dims=("chain", "draw", "individual"), coords=coordinates)
-            self.idata.add_groups({"log_likelihood": array.to_dataset(name="people")})
+            add_group(self.idata, "log_likelihood", array.to_dataset(name="people"))
         result: xr.DataArray = self.idata["log_likelihood"]["people"]
         return result
 
@@ -140,10 +140,9 @@ class Posterior:
         ['mean', 'sd', 'credible_low', 'credible_high', 'ess', 'mcse', 'r_hat']
         """
         figures = ["ess", "mcse", "r_hat"]
-        if "posterior" not in self.idata.groups():
+        if "posterior" not in group_names(self.idata):
             return pd.DataFrame(columns=["mean", "sd", "credible_low", "credible_high", *figures], dtype=float)
-        table: Any = az.summary(self.idata, kind="stats", hdi_prob=prob, round_to="none")
-        table.columns = pd.Index(["mean", "sd", "credible_low", "credible_high"])
+        table = statistics_table(self.idata, prob)
         return table.assign(**self._effective_sizes(table["sd"]))
 
     def _effective_sizes(self, sd: "pd.Series[float]") -> dict[str, Any]:
@@ -158,9 +157,8 @@ class Posterior:
         ess = ess.where(~from_chains)
         found = {"ess": ess, "mcse": sd / np.sqrt(ess), "r_hat": pd.Series(np.nan, sd.index)}
         if from_chains.any() and self.settings["draws"] >= 4:
-            chains: Any = az.summary(self.idata, kind="diagnostics", round_to="none")
-            for name, of in (("ess", "ess_bulk"), ("mcse", "mcse_mean"), ("r_hat", "r_hat")):
-                found[name] = found[name].where(~from_chains, chains[of])
+            chains = chain_table(self.idata)
+            found = {name: values.where(~from_chains, chains[name]) for name, values in found.items()}
         return found
 
     def diagnostics(self, by: str | None = None, draws: int = 100, seed: int = 0) -> Diagnostics:
@@ -239,6 +237,6 @@ class Posterior:
         return cls(scm, saved.data, saved.idata, saved.settings)
 
 
-def _density(scm: SCM, data: pd.DataFrame, idata: az.InferenceData) -> ProgramDensity:
-    kind = JointDensity if "latents" in idata.groups() else MarginalDensity
+def _density(scm: SCM, data: pd.DataFrame, idata: InferenceData) -> ProgramDensity:
+    kind = JointDensity if "latents" in group_names(idata) else MarginalDensity
     return kind(scm, scm.encode(data))

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arviz_versions import InferenceData, group_names, group_of, inference_data
 from causalaudit.errors import InferenceError, SavedFileError
 from causalaudit.inference.density.log_density import Accuracy, ProgramDensity
 from causalaudit.scm import SCM
@@ -40,7 +40,7 @@ class SavedPosterior:
         content = self._content(artefact)
         self._program, self._check = artefact.header["program"], content["check"]
         self.data: pd.DataFrame = content["data"]
-        self.idata = az.InferenceData(**content["groups"])
+        self.idata = inference_data(**content["groups"])
         self.settings: dict[str, Any] = artefact.header["settings"]
 
     @staticmethod
@@ -79,10 +79,10 @@ class SavedPosterior:
 
 
 def write_posterior(
-    path: Path, density: ProgramDensity, data: pd.DataFrame, idata: az.InferenceData, settings: Mapping[str, Any]
+    path: Path, density: ProgramDensity, data: pd.DataFrame, idata: InferenceData, settings: Mapping[str, Any]
 ) -> None:
     """Write a posterior to a file, with the densities of two draws by which its program is known again."""
-    groups = {name: idata[name] for name in _GROUPS if name in idata.groups()}
+    groups = {name: group_of(idata, name) for name in _GROUPS if name in group_names(idata)}
     try:
         check = check_numbers(density, idata, "precise")
     except InferenceError:  # a latent that can be integrated out as accurately as the fit needed it, but not better
@@ -92,17 +92,14 @@ def write_posterior(
     write_artefact(path, KIND, header, {"arrays": arrays})
 
 
-def check_numbers(density: ProgramDensity, idata: az.InferenceData, accuracy: Accuracy) -> dict[str, Any]:
+def check_numbers(density: ProgramDensity, idata: InferenceData, accuracy: Accuracy) -> dict[str, Any]:
     """Compute the likelihood of each distinct row, and the priors, of the first and the last draw."""
-    groups = {"posterior": density.scm.parameters, "latents": tuple(idata["latents"]) if _has(idata, "latents") else ()}
+    latents = tuple(group_of(idata, "latents")) if "latents" in group_names(idata) else ()
+    groups = {"posterior": density.scm.parameters, "latents": latents}
     values = {str(name): _ends(idata[group][name]) for group, names in groups.items() for name in names}
     prior = density.over(density.unconstrain(values)).prior
     likelihood = density.likelihood_by_row(values, 2, accuracy=accuracy)
     return {"accuracy": accuracy, "likelihood": likelihood, "prior": prior}
-
-
-def _has(idata: az.InferenceData, group: str) -> bool:
-    return group in idata.groups()
 
 
 def _ends(array: xr.DataArray) -> np.ndarray:
