@@ -19,6 +19,7 @@ from causalaudit.people import check_seed, check_table
 from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support
 from causalaudit.scm.handlers import Tensors
+from causalaudit.scm.noise import Coupling
 from causalaudit.storage import check_new_folder
 
 Edges = Collection[tuple[str, str]]
@@ -31,7 +32,7 @@ def counterfactuals(
     *,
     rows: Any = None,
     draws: int | None = None,
-    coupling: str | Mapping[str, str] | None = None,
+    coupling: Coupling | Mapping[str, Coupling] | None = None,
     edges: Edges | None = None,
     seed: int = 0,
     chunk: int | None = None,
@@ -57,7 +58,8 @@ def counterfactuals(
     draws
         How many posterior draws, evenly spaced; default all.
     coupling
-        The assumption on discrete noise, for all variables or by variable: see `SCM.couplings`.
+        How worlds share noise, for all variables or by variable: see `SCM.couplings`. By default as the posterior's
+        program says (`Posterior.with_coupling`).
     edges
         The edges along which the change may travel, for path-specific effects; a child sees the factual
         value of a parent along every other edge. Default: all.

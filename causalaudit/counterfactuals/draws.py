@@ -38,10 +38,10 @@ class CounterfactualDraws:
     point : pandas.DataFrame
         The counterfactual people at the posterior mean of the parameters, all columns of the data, in the order of
         `factual`. Discrete noise is in the middle of its interval, and finite latents are at their most probable state:
-        this is what the papers compute.
+        this is what the papers compute. Of noise that is shared to a degree r, the part that is new is zero.
     settings : dict
         The assumptions behind the draws: couplings, edges, seed, and the `posterior` they come from, by the digest of
-        its parameters. Empty if they were computed elsewhere.
+        its parameters and of what its program assumes of noise. Empty if they were computed elsewhere.
     path : pathlib.Path or None
         The folder on disk in which the draws are (``counterfactuals(..., path=)``): then `dataset` reads them when they
         are needed, and not before. None if they are in memory.
@@ -105,6 +105,8 @@ class CounterfactualDraws:
     @cached_property
     def noise(self) -> xr.Dataset:
         """The abducted noise of every variable, draw by draw; computed when first asked for, never saved.
+
+        It is that of the factual world, which a coupling by number mixes with fresh noise in the other.
 
         Residuals for location-scale families, uniform quantiles for other ordered ones, Gumbel noises (with an axis
         for the values) for categorical ones.

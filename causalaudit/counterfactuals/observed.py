@@ -11,6 +11,7 @@ import pandas as pd
 from causalaudit.arviz_versions import group_names
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.inference import Posterior
+from causalaudit.scm.noise import Coupling
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +27,7 @@ class ObservedPeople:
     posterior: Posterior
     persons: pd.DataFrame
     draws: int | None
-    coupling: dict[str, str]
+    coupling: dict[str, Coupling]
     seed: int
 
     @property

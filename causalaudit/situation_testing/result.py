@@ -1,5 +1,6 @@
 """The answer of a situation test."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -75,6 +76,7 @@ class SituationTestingResult(AuditResult):
     evidence: SituationEvidence
     draw_cases: np.ndarray | None = None
     KIND: ClassVar[str] = "situation testing"
+    VALUE: ClassVar[str] = "delta"
 
     @property
     def title(self) -> str:
@@ -139,6 +141,12 @@ class SituationTestingResult(AuditResult):
             structural=structural,
             sampling=sampling,
         )
+
+    def by_unit(self, beside: Sequence[AuditResult] = ()) -> pd.DataFrame:
+        """Return the verdicts with `case` (the papers' case) and `mean` (of delta); see `AuditResult.by_unit`."""
+        table = self.at()
+        mean = table.get("delta_mean", table["delta"]).to_numpy()
+        return self.verdicts.assign(case=table["beyond_tau"].to_numpy(), mean=mean)
 
     def complaints(self, complainants: "pd.Index[Any]") -> list[Complaint]:
         """Return the units of the verdicts on some complainants."""

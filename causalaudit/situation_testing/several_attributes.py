@@ -46,6 +46,7 @@ class MultipleDiscriminationResult(AuditResult):
     singles: tuple[SituationTestingResult, ...]
     draw_cases: np.ndarray | None = None
     KIND: ClassVar[str] = "multiple discrimination"
+    VALUE: ClassVar[str] = "mean delta"
 
     @property
     def title(self) -> str:
@@ -85,6 +86,12 @@ class MultipleDiscriminationResult(AuditResult):
             probability=table.get("prob_beyond_tau", np.nan),
             value=table["delta"],
         )
+
+    def by_unit(self, beside: Sequence[AuditResult] = ()) -> pd.DataFrame:
+        """Return the verdicts with `case` (beyond tau by every attribute) and `mean`; see `AuditResult.by_unit`."""
+        verdicts = self.verdicts
+        beyond = self.table.loc[self.settings["k"][0], "beyond_tau"].to_numpy()
+        return verdicts.assign(case=beyond, mean=verdicts["value"])
 
     @property
     def headline(self) -> "pd.Series[float]":

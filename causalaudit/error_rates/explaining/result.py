@@ -41,6 +41,7 @@ class _Answer(AuditResult):
 
     measures: pd.DataFrame
     rates: pd.DataFrame
+    VALUE: ClassVar[str] = "difference of rates"
 
     @property
     def title(self) -> str:
@@ -173,7 +174,9 @@ class ErrorRateResult(_Answer):
         probability = self._directed((values > _ROUNDING).mean(axis=0), (values < -_ROUNDING).mean(axis=0))
         within = np.full(len(self.table), 0.0 if self.settings["method"] == "exact" else np.nan)
         sampling = within if self.monte_carlo is None else self.monte_carlo["error"] ** 2
-        return self._verdicts(probability, self.table["sd"] ** 2, sampling)
+        number = len(values)
+        structural = self.table["sd"] ** 2 * (number - min(1, number - 1)) / number  # variances of a population add up
+        return self._verdicts(probability, structural, sampling)
 
     @property
     def headline(self) -> "pd.Series[float]":

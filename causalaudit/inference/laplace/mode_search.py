@@ -1,6 +1,7 @@
 """Find the highest point of a density, and how it curves there."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -60,6 +61,8 @@ def find_mode(density: ProgramDensity, prior: bool, jacobian: bool, seed: int, r
 def find_modes(density: ProgramDensity, prior: bool, jacobian: bool, seed: int, rough: bool = False) -> list[Mode]:
     """Climb from the best of 64 draws from the prior; again from where a continuous latent has the other sign.
 
+    A density with a start is climbed from there alone.
+
     Parameters
     ----------
     prior, jacobian
@@ -89,6 +92,9 @@ def find_modes(density: ProgramDensity, prior: bool, jacobian: bool, seed: int, 
             _refuse_plateau(top.hessian, density.labels)
         return Mode(top.location * spread, top.hessian / np.outer(spread, spread), -top.height)
 
+    if density.start is not None:
+        with suppress(InferenceError):  # else from the prior
+            return [mode(density.start)]
     with numerics():
         start = target.best_of(starts)
     if (mirror == 1).all():

@@ -1,5 +1,6 @@
 """The posterior: parameter draws beside the program and the data they belong to."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
@@ -19,6 +20,7 @@ from causalaudit.inference.posterior.display import posterior_html
 from causalaudit.inference.posterior.predictive_check import predictive_verdict
 from causalaudit.inference.posterior.storage import SavedPosterior, write_posterior
 from causalaudit.scm import SCM
+from causalaudit.scm.noise import Coupling
 from causalaudit.scm.simulation import simulate
 
 
@@ -130,7 +132,7 @@ class Posterior:
         The interval is the shortest that holds `prob` of the draws. The entries of a parameter with several have the
         names that the SCM gives them (`coords`), else numbers. With chains (method "nuts") the effective size is that
         of the bulk, for each parameter; with importance weights ("laplace", "svi") one for all that were drawn
-        together. Only chains have an r-hat.
+        together. Only chains have an r-hat. What edges that were cut leave without effect (`SCM.inert`) has its prior.
 
         Examples
         --------
@@ -184,6 +186,7 @@ class Posterior:
         """
         total = len(self.draw_numbers())
         computed = diagnose(self.settings["method"], self.idata["sample_stats"].attrs, total)
+        computed = replace(computed, inert=self.scm.inert)
         if by is None:
             return computed
         fits, words = predictive_verdict(self.predictive(min(draws, total), seed), self.data, by)
@@ -203,6 +206,26 @@ class Posterior:
         """
         numbers = self.draw_numbers(draws)
         return simulate(self.scm, self.parameters(draws), len(self.data), len(numbers), seed, data=self.data)
+
+    def with_coupling(self, coupling: Coupling | Mapping[str, Coupling]) -> "Posterior":
+        """Return the same draws under another assumption on how worlds share noise: see `SCM.couplings`.
+
+        Nothing is fitted again: no data tell couplings apart. Counterfactuals and all auditors obey it.
+
+        Parameters
+        ----------
+        coupling
+            As in `SCM.couplings`: a name or a number from -1 to 1, or a mapping from variables to these. Variables that
+            are not concerned keep what this posterior has for them.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> posterior = ca.fit(ca.models.loan.linear(), ca.datasets.make_loan(50, seed=0))
+        >>> posterior.with_coupling({"salary": 0.5}).scm.couplings()
+        {'gender': 'monotone', 'salary': 0.5, 'balance': 'monotone'}
+        """
+        return replace(self, scm=self.scm.with_coupling(coupling))
 
     def save(self, path: str | Path) -> None:
         """Write the posterior, its data and settings to a netCDF file; `Posterior.load` reads it back.
@@ -228,13 +251,14 @@ class Posterior:
         ------
         SavedFileError
             If the file is damaged, or belongs to another program: structure, families and levels are
-            compared, and the densities of stored draws are computed again.
+            compared, and the densities of stored draws are computed again. Also if the program has chosen another
+            coupling (`SCM.with_coupling`); if it has chosen none, it takes the one that was saved.
         """
         saved = SavedPosterior(Path(path))
         scm = scm.with_columns_of(saved.data)
         saved.refuse_another_structure(scm)
         saved.refuse_other_equations(_density(scm, saved.data, saved.idata))
-        return cls(scm, saved.data, saved.idata, saved.settings)
+        return cls(saved.under_its_coupling(scm), saved.data, saved.idata, saved.settings)
 
 
 def _density(scm: SCM, data: pd.DataFrame, idata: InferenceData) -> ProgramDensity:

@@ -13,6 +13,7 @@ from causalaudit.arviz_versions import InferenceData, group_names, group_of, inf
 from causalaudit.errors import InferenceError, SavedFileError
 from causalaudit.inference.density.log_density import Accuracy, ProgramDensity
 from causalaudit.scm import SCM
+from causalaudit.scm.noise import Coupling
 from causalaudit.storage import Artefact, pack, read_artefact, unpack, write_artefact
 
 KIND = "posterior"
@@ -29,6 +30,8 @@ class SavedPosterior:
     ----------
     data, idata, settings
         Those of the posterior.
+    coupling
+        That of its program (`SCM.with_coupling`).
     """
 
     def __init__(self, path: Path) -> None:
@@ -42,6 +45,7 @@ class SavedPosterior:
         self.data: pd.DataFrame = content["data"]
         self.idata = inference_data(**content["groups"])
         self.settings: dict[str, Any] = artefact.header["settings"]
+        self.coupling: dict[str, Coupling] = artefact.header.get("coupling", {})
 
     @staticmethod
     def _content(artefact: Artefact) -> dict[str, Any]:
@@ -57,6 +61,16 @@ class SavedPosterior:
                     f"{self._file!r} is the posterior of another program: its {part} are {self._program.get(part)}, "
                     f"those of the given one {value}."
                 )
+
+    def under_its_coupling(self, scm: SCM) -> SCM:
+        """Return the program under the coupling that was saved; one with another coupling of its own is refused."""
+        if scm.coupling not in ({}, self.coupling):
+            raise SavedFileError(
+                f"{self._file!r} was saved under the coupling {self.coupling or 'of the families'}, but the given "
+                f"program has chosen {scm.coupling}: load it with a program that has chosen none, and use "
+                "Posterior.with_coupling."
+            )
+        return scm.with_coupling(self.coupling)
 
     def refuse_other_equations(self, density: ProgramDensity) -> None:
         """Refuse a program that gives the people or the parameters of two stored draws another density.
@@ -88,7 +102,10 @@ def write_posterior(
     except InferenceError:  # a latent that can be integrated out as accurately as the fit needed it, but not better
         check = check_numbers(density, idata, "good")
     content, arrays = pack({"data": data, "groups": groups, "check": check})
-    header = {"settings": dict(settings), "program": _structure(density.scm), "content": content}
+    scm = density.scm
+    header = {
+        "settings": dict(settings), "program": _structure(scm), "coupling": scm.coupling, "content": content,
+    }  # fmt: skip
     write_artefact(path, KIND, header, {"arrays": arrays})
 
 
@@ -113,12 +130,14 @@ def _close(one: np.ndarray, two: np.ndarray, relative: float, absolute: float) -
 
 def _structure(scm: SCM) -> dict[str, Any]:
     """Return the structure of a program in JSON types."""
-    structure = {
+    structure: dict[str, Any] = {
         "parameters": scm.parameters,
         "variables": scm.families,
         "edges": sorted(scm.graph.edges),
         "latents": sorted(scm.latents),
         "levels": scm.levels,
     }
+    if scm.confounding:
+        structure["confounding"] = [(pair.first, pair.second, pair.rho) for pair in scm.confounding]
     result: dict[str, Any] = json.loads(json.dumps(structure, default=str))
     return result

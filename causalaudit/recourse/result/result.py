@@ -1,6 +1,6 @@
 """The answer of an audit of recourse."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,7 +19,7 @@ from causalaudit.recourse.question.coding import Vocabulary
 from causalaudit.recourse.question.items import in_words
 from causalaudit.recourse.result.comparison import Comparison
 from causalaudit.recourse.result.judgement import explain_intervals, judge, mean_gap
-from causalaudit.results import AuditResult
+from causalaudit.results import VERDICT_COLUMNS, AuditResult
 from causalaudit.storage import storable
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class RecourseResult(AuditResult):
     """
 
     KIND: ClassVar[str] = "recourse"
+    VALUE: ClassVar[str] = "disadvantage"
 
     values: pd.DataFrame
     notions: tuple[Notion, ...]
@@ -322,6 +323,10 @@ class RecourseResult(AuditResult):
         the variance of sampling is not separated. The trade-off has one row for both groups: its distance has no
         direction.
         """
+        return judge(self)[list(VERDICT_COLUMNS)]
+
+    def by_unit(self, beside: Sequence[AuditResult] = ()) -> pd.DataFrame:
+        """Return the verdicts with `case` (worse off, however little) and `mean`; see `AuditResult.by_unit`."""
         return judge(self)
 
     @property
