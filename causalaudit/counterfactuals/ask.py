@@ -15,6 +15,7 @@ from causalaudit.counterfactuals.on_disk import write_draws
 from causalaudit.errors import DataError, InterventionError, check_count, nearest
 from causalaudit.inference import Posterior
 from causalaudit.inference.density.marginal_density import MarginalDensity
+from causalaudit.inference.density.patterns import check_missing
 from causalaudit.people import check_seed, check_table
 from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support
@@ -52,7 +53,8 @@ def counterfactuals(
         Maps variables to a level, a number, an array with an entry for each person, or a function of the
         factual table (a soft intervention).
     data
-        People outside the fit; by default those of the fit.
+        People outside the fit; by default those of the fit. Missing values are drawn given what is known of the person,
+        at each draw of the parameters, and are the same in both worlds (`CounterfactualDraws.completed`).
     rows
         Which people: a boolean mask over the table, or index labels. Default: all.
     draws
@@ -72,7 +74,8 @@ def counterfactuals(
         A folder to write the draws to, where they do not fit into memory (``"worlds.zarr"``): a block of draws at a
         time, so many that a variable takes 128 MiB (or else one), is all that is in memory besides a pass. The draws
         are the same, bit for bit, and are read from the folder when they are needed, by auditors a block at a time.
-        The folder gets its name when it is whole; `causalaudit.load` opens it again. Needs the extra ``large``.
+        The folder gets its name when it is whole; `causalaudit.load` opens it again. Needs the extra ``large``, and people
+        without missing values.
     progress
         Show a bar when it is long.
 
@@ -119,9 +122,9 @@ def counterfactuals(
     )
     if folder is not None:
         return write_draws(folder, abduction, people, do, progress)
-    dataset = abduction.dataset(progress)
+    dataset, completed = abduction.datasets(progress)
     point = typed_frame(people, abduction.point(), dataset)
-    return CounterfactualDraws(dataset, people, dict(do), point, abduction.settings, abduction)
+    return CounterfactualDraws(dataset, people, dict(do), point, abduction.settings, completed, abduction)
 
 
 def check_posterior(posterior: Any) -> None:
@@ -136,13 +139,15 @@ def select_people(posterior: Posterior, data: pd.DataFrame | None, rows: Any) ->
     table = posterior.data if data is None else data
     check_table(table)
     people = _select(table, rows)
+    if data is not None:
+        check_missing(scm, scm.encode_observed(people), people.index)
     if data is not None and "latents" in group_names(posterior.idata):
         raise InterventionError(
             "data has people outside the fit, but the latents of this program were drawn together with its parameters, "
             "for the fitted people alone. Fit a table that holds the new people too, and choose them by `rows`."
         )
     if data is not None and (scm.latents or "Delta" in scm.families.values()):
-        MarginalDensity(scm, scm.encode(people)).refuse_impossible(posterior.parameters(), people.index)
+        MarginalDensity(scm, scm.encode_observed(people)).refuse_impossible(posterior.parameters(), people.index)
     return people
 
 

@@ -9,7 +9,7 @@ import xarray as xr
 
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.draws import KIND, CounterfactualDraws, Do, typed_frame
-from causalaudit.errors import SavedFileError
+from causalaudit.errors import InterventionError, SavedFileError
 from causalaudit.storage import Artefact, draws_in_memory, pack, read_folder, unpack, write_folder
 
 
@@ -24,7 +24,17 @@ def write_draws(path: Path, abduction: Abduction, people: pd.DataFrame, do: Do, 
         The question.
     people, do
         Who was asked about, and the intervention as it was asked for.
+
+    Raises
+    ------
+    InterventionError
+        If values of the people are missing.
     """
+    if abduction.missing:
+        raise InterventionError(
+            f"Values of {', '.join(map(repr, abduction.missing))} are missing, and drawn; such draws cannot be written "
+            "to a folder. Leave path out, and ask for fewer people or draws."
+        )
     attributes = {name: abduction.scm.codec.attributes(name) for name in abduction.scm.columns}
     levels = xr.Dataset({name: ((), 0, known) for name, known in attributes.items()})
     known: dict[str, Any] = {
@@ -34,7 +44,7 @@ def write_draws(path: Path, abduction: Abduction, people: pd.DataFrame, do: Do, 
         "settings": abduction.settings,
     }
     content, arrays = pack({**known, "draw": abduction.numbers, "attributes": attributes})
-    blocks = abduction.blocks(draws_in_memory(len(people)), progress)
+    blocks = (values for values, _ in abduction.blocks(draws_in_memory(len(people)), progress))
     shape = (len(abduction.numbers), len(people))
     write_folder(path, Artefact(KIND, {"content": content}, {"arrays": arrays}), shape, blocks)
     return replace(open_draws(path), **known, _abduction=abduction)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
+import pandas as pd
+
 from causalaudit.inference.posterior.display import diagnostics_html
 
 TRUSTED_K = 0.7  # of the Pareto tail of importance weights (Vehtari et al. 2024)
@@ -41,6 +43,8 @@ class Diagnostics:
         Where the posterior factorises, those of each of its independent parts; the verdict is that of the worst.
     inert : tuple of str
         Parameters that enter nothing, because edges were cut (`SCM.without`): their posterior is their prior.
+    missing : str or None
+        Which values are missing, of how many people, and what that assumes; None if all are known.
     """
 
     ok: bool
@@ -51,13 +55,14 @@ class Diagnostics:
     parameters: tuple[str, ...] = ()
     components: "tuple[Diagnostics, ...]" = ()
     inert: tuple[str, ...] = ()
+    missing: str | None = None
 
     def __str__(self) -> str:
-        lines = [self.verdict, self.predictive or UNCHECKED]
+        lines = [self.verdict, self.missing, self.predictive or UNCHECKED]
         if self.inert:
             names = ", ".join(map(repr, self.inert))
             lines.append(f"Inert, as edges were cut: {names}. They enter nothing, and have their priors.")
-        return "\n".join(lines)
+        return "\n".join(line for line in lines if line)
 
     def _repr_html_(self) -> str:
         return diagnostics_html(str(self), self.numbers)
@@ -76,6 +81,20 @@ def diagnose(method: str, statistics: Mapping[str, Any], draws: int) -> Diagnost
     # Other methods are known by the numbers they give, whatever their names.
     judge = _chains if "r_hat" in statistics else _guide if "elbo" in statistics else _importance
     return judge({name: value for name, value in statistics.items() if not isinstance(value, str)}, statistics, draws)
+
+
+def missing_words(columns: pd.DataFrame) -> str | None:
+    """Say which values of the columns of a program are missing, and what is assumed about them; None if none is."""
+    unknown = columns.isna()
+    counts = unknown.sum()
+    named = ", ".join(f"{name!r} for {count}" for name, count in counts[counts > 0].items())
+    if not named:
+        return None
+    return (
+        f"Missing: {named} of {len(columns)} people ({int(unknown.any(axis=1).sum())} lack at least one value). Nobody "
+        "is left out: missing values are latents, summed or integrated out. It is assumed, and no data can tell, that "
+        "they are missing at random: whether a value is missing depends on observed values of the person alone."
+    )
 
 
 def components_in(statistics: Mapping[str, Any]) -> list[dict[str, Any]]:
