@@ -74,8 +74,8 @@ def counterfactuals(
         A folder to write the draws to, where they do not fit into memory (``"worlds.zarr"``): a block of draws at a
         time, so many that a variable takes 128 MiB (or else one), is all that is in memory besides a pass. The draws
         are the same, bit for bit, and are read from the folder when they are needed, by auditors a block at a time.
-        The folder gets its name when it is whole; `causalaudit.load` opens it again. Needs the extra ``large``, and people
-        without missing values.
+        The folder gets its name when it is whole; `causalaudit.load` opens it again. Needs the extra
+        ``large``, and people without missing values.
     progress
         Show a bar when it is long.
 

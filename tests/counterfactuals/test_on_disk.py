@@ -138,6 +138,6 @@ def test_without_zarr_the_error_says_what_to_install(posterior, tmp_path, monkey
 def test_people_with_missing_values_are_refused(applicants, tmp_path):
     table = applicants.assign(salary=applicants["salary"].mask(applicants.index % 10 == 0))
     posterior = ca.fit(ca.models.loan.linear(), table, method="laplace", draws=5, seed=0)
-    with pytest.raises(InterventionError, match="'salary' are missing.*Leave path out"):
+    with pytest.raises(InterventionError, match=r"'salary' are missing.*Leave path out"):
         ca.counterfactuals(posterior, {"gender": "male"}, draws=2, path=tmp_path / "worlds.zarr")
     assert not list(tmp_path.iterdir())
