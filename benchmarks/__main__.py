@@ -17,10 +17,12 @@ NAMES = (
     "comparators",
     "counterfactual_draws",
     "dowhy_agreement",
+    "engine",
     "error_rates",
     "fair_classifier",
     "import_time",
     "latents",
+    "many_worlds",
     "recourse",
     "situation_testing",
 )

@@ -30,10 +30,12 @@ _READERS = {
 def load(path: str | Path, scm: "SCM | None" = None) -> Any:
     """Read a result, a posterior or counterfactual draws from the file that ``.save(path)`` wrote.
 
+    The folder that ``counterfactuals(..., path=)`` wrote is opened: its draws are read when they are needed.
+
     Parameters
     ----------
     path
-        The file.
+        The file, or the folder.
     scm
         The program, if the file holds a posterior: programs are code, which is never saved.
 
@@ -51,6 +53,8 @@ def load(path: str | Path, scm: "SCM | None" = None) -> Any:
     ...     ca.load(f"{folder}/worlds.nc")
     Counterfactuals under do(gender): 1 draws of 2 people
     """
+    if Path(path).is_dir():
+        return import_module("causalaudit.counterfactuals").open_draws(path)
     artefact = read_artefact(path)
     if artefact.kind == "posterior":
         if scm is None:

@@ -4,6 +4,7 @@ from causalaudit.counterfactuals.ask import check_posterior, counterfactuals
 from causalaudit.counterfactuals.draws import CounterfactualDraws
 from causalaudit.counterfactuals.enumerated import EnumeratedPeople, EnumeratedWorlds
 from causalaudit.counterfactuals.observed import ObservedPeople
+from causalaudit.counterfactuals.on_disk import open_draws
 from causalaudit.counterfactuals.population import influence_through_parameters, population
 from causalaudit.counterfactuals.reweighted import ReweightedPeople
 from causalaudit.counterfactuals.simulated import SimulatedPeople, SimulatedWorld, World
@@ -22,5 +23,6 @@ __all__ = [
     "check_posterior",
     "counterfactuals",
     "influence_through_parameters",
+    "open_draws",
     "population",
 ]

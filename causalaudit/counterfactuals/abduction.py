@@ -1,7 +1,7 @@
 """Abduction, action and prediction over all draws and people, in vectorised passes of bounded memory."""
 
 import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from causalaudit.errors import InterventionError
 from causalaudit.inference import Posterior
 from causalaudit.inference.density.joint_latents import JointLatents
 from causalaudit.inference.density.marginal import Marginal, Marginals, marginal_of
-from causalaudit.progress import parallel
+from causalaudit.progress import parallel, pieces, watched
 from causalaudit.randomness import uniforms
 from causalaudit.scm import SCM
 from causalaudit.scm.execution import numerics, over_draws
@@ -140,11 +140,12 @@ class Abduction:
             "posterior": _digest(self.posterior),
         }
 
-    def tasks(self) -> list[np.ndarray]:
-        """Cut the draws into passes."""
+    def tasks(self, numbers: np.ndarray | None = None) -> list[np.ndarray]:
+        """Cut the draws, or some of them, into passes."""
+        numbers = self.numbers if numbers is None else numbers
         heaviest = max(len(self.people), self.marginal.drawing_size if self._unknown else 0)
         size = self.chunk or max(1, _BUDGET // heaviest)
-        return [self.numbers[start : start + size] for start in range(0, len(self.numbers), size)]
+        return [numbers[part] for part in pieces(len(numbers), budget=size)]
 
     def touched(self) -> "Abduction | None":
         """Return the same question about the people whom the intervention changes at all; None if there are none."""
@@ -167,16 +168,27 @@ class Abduction:
 
         People whom nothing changes keep their factual values.
         """
-        shape = (len(self.numbers), len(self.people))
+        ((arrays, completed),) = self.blocks(len(self.numbers), progress)
+        return self.labelled(arrays), self.labelled(completed)
+
+    def blocks(self, draws: int, progress: bool) -> Iterator[tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]:
+        """Yield the same, as arrays, of so many consecutive draws at a time."""
+        parts = pieces(len(self.numbers), budget=draws)
+        asked = self.touched()
+        for part in watched(parts, len(parts), "Counterfactuals", progress):
+            yield self._block(asked, self.numbers[part], progress and len(parts) == 1)
+
+    def _block(
+        self, asked: "Abduction | None", numbers: np.ndarray, progress: bool
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         factual = {name: self.scm.codec.numbers(name, value) for name, value in self.factual.items()}
         factual |= {_FACTUAL + name: factual[name] for name in self.missing}
-        arrays = {name: np.empty(shape, dtype=value.dtype) for name, value in factual.items()}
+        arrays = {name: np.empty((len(numbers), len(value)), dtype=value.dtype) for name, value in factual.items()}
         for name, value in factual.items():
             arrays[name][:] = value
-        asked, start = self.touched(), 0
         if asked is not None:
-            positions = slice(None) if asked.positions is None else asked.positions
-            for part in parallel(asked.both_worlds, asked.tasks(), "Counterfactuals", progress):
+            positions, start = slice(None) if asked.positions is None else asked.positions, 0
+            for part in parallel(asked.both_worlds, asked.tasks(numbers), "Counterfactuals", progress):
                 size = len(next(iter(part.values())))
                 for name, values in part.items():
                     arrays[name][start : start + size][:, positions] = values
@@ -184,7 +196,7 @@ class Abduction:
         completed = {name: arrays.pop(_FACTUAL + name) for name in self.missing}
         self._refuse_infinite(arrays)
         self._refuse_infinite(completed)
-        return self._labelled(arrays), self._labelled(completed)
+        return arrays, completed
 
     def _refuse_infinite(self, arrays: dict[str, np.ndarray]) -> None:
         for name, values in arrays.items():
@@ -195,7 +207,8 @@ class Abduction:
                     f"{self.people.index[broken].tolist()[0]!r}: the program is undefined where the intervention leads."
                 )
 
-    def _labelled(self, arrays: dict[str, np.ndarray]) -> xr.Dataset:
+    def labelled(self, arrays: dict[str, np.ndarray]) -> xr.Dataset:
+        """Return values of all draws by draw and person, with levels."""
         variables = {
             name: (("draw", "individual"), values, self.scm.codec.attributes(name)) for name, values in arrays.items()
         }
@@ -336,7 +349,7 @@ class Abduction:
             return {name: values[name] for name in names}
 
         parts = [self._over(one_draw, numbers, ()) for numbers in self.tasks()] if names else []
-        return self._labelled(
+        return self.labelled(
             {name: np.concatenate([self.scm.codec.numbers(name, part[name]) for part in parts]) for name in names}
         )
 

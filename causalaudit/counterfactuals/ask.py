@@ -1,6 +1,7 @@
 """Counterfactuals by abduction, action and prediction, over all draws and people in one vectorised pass."""
 
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from causalaudit.arviz_versions import group_names
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.draws import CounterfactualDraws, Do, typed_frame
+from causalaudit.counterfactuals.on_disk import write_draws
 from causalaudit.errors import DataError, InterventionError, check_count, nearest
 from causalaudit.inference import Posterior
 from causalaudit.inference.density.marginal_density import MarginalDensity
@@ -19,6 +21,7 @@ from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support
 from causalaudit.scm.handlers import Tensors
 from causalaudit.scm.noise import Coupling
+from causalaudit.storage import check_new_folder
 
 Edges = Collection[tuple[str, str]]
 
@@ -34,6 +37,7 @@ def counterfactuals(
     edges: Edges | None = None,
     seed: int = 0,
     chunk: int | None = None,
+    path: str | Path | None = None,
     progress: bool = True,
 ) -> CounterfactualDraws:
     """Ask what each person would have been, had something been different.
@@ -66,6 +70,12 @@ def counterfactuals(
     chunk
         Draws in one pass. By default so many that a variable takes 4 MiB in a pass; a pass holds a few dozen
         such arrays at once, besides the result, which takes 8 bytes (levels: 1) × draws × people × variables.
+    path
+        A folder to write the draws to, where they do not fit into memory (``"worlds.zarr"``): a block of draws at a
+        time, so many that a variable takes 128 MiB (or else one), is all that is in memory besides a pass. The draws
+        are the same, bit for bit, and are read from the folder when they are needed, by auditors a block at a time.
+        The folder gets its name when it is whole; `causalaudit.load` opens it again. Needs the extra
+        ``large``, and people without missing values.
     progress
         Show a bar when it is long.
 
@@ -77,6 +87,8 @@ def counterfactuals(
     ------
     InterventionError
         If `do` names a parameter or an unknown variable, or has a wrong length or level.
+    SavedFileError
+        If there is something at `path` already.
 
     References
     ----------
@@ -96,6 +108,7 @@ def counterfactuals(
     scm = posterior.scm
     if chunk is not None:
         check_count("chunk", chunk)
+    folder = None if path is None else check_new_folder(path)
     people = select_people(posterior, data, rows)
     abduction = Abduction(
         posterior,
@@ -107,6 +120,8 @@ def counterfactuals(
         check_seed(seed),
         chunk,
     )
+    if folder is not None:
+        return write_draws(folder, abduction, people, do, progress)
     dataset, completed = abduction.datasets(progress)
     point = typed_frame(people, abduction.point(), dataset)
     return CounterfactualDraws(dataset, people, dict(do), point, abduction.settings, completed, abduction)

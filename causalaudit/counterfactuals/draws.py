@@ -1,7 +1,7 @@
 """Counterfactual people as data: one table a draw, and the point that the papers compute."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,11 @@ import xarray as xr
 
 from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.counterfactuals.abduction import Abduction
-from causalaudit.errors import CausalAuditError
+from causalaudit.errors import CausalAuditError, SavedFileError
 from causalaudit.people import check_table
+from causalaudit.progress import pieces
 from causalaudit.scm.columns import typed
-from causalaudit.storage import Artefact, pack, unpack, write_artefact
+from causalaudit.storage import Artefact, draws_in_memory, pack, unpack, write_artefact
 
 Do = Mapping[str, Any]
 KIND = "counterfactual draws"
@@ -46,6 +47,9 @@ class CounterfactualDraws:
         drawn given what is known of the person, at each draw of the parameters, and is the same in the counterfactual
         world of that draw. Empty if nothing is missing. At the `point`, missing values are at their mean or, if they
         are finite, at their most probable state.
+    path : pathlib.Path or None
+        The folder on disk in which the draws are (``counterfactuals(..., path=)``): then `dataset` reads them when they
+        are needed, and not before. None if they are in memory.
     """
 
     dataset: xr.Dataset
@@ -55,10 +59,12 @@ class CounterfactualDraws:
     settings: dict[str, Any] = field(default_factory=dict)
     completed: xr.Dataset = field(default_factory=xr.Dataset)
     _abduction: Abduction | None = None
+    path: Path | None = None
 
     def __repr__(self) -> str:
-        sizes = self.dataset.sizes
-        return f"Counterfactuals under do({', '.join(self.do)}): {sizes['draw']} draws of {sizes['individual']} people"
+        sizes, where = self.dataset.sizes, "" if self.path is None else f", on disk in {self.path.name!r}"
+        asked = f"Counterfactuals under do({', '.join(self.do)})"
+        return f"{asked}: {sizes['draw']} draws of {sizes['individual']} people{where}"
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, do: Do | None = None) -> "CounterfactualDraws":
@@ -127,8 +133,26 @@ class CounterfactualDraws:
         >>> [frame.gender.item() for frame in worlds.frames()]
         ['male']
         """
-        for draw in range(self.dataset.sizes["draw"]):
-            yield self.frame(slice(draw, draw + 1))
+        for part in self.in_memory():
+            for draw in range(part.dataset.sizes["draw"]):
+                yield part.frame(slice(draw, draw + 1))
+
+    def in_memory(self, names: Sequence[str] | None = None) -> Iterator["CounterfactualDraws"]:
+        """Yield consecutive draws that are in memory: all at once, or those of a folder, a block at a time.
+
+        A block has so many draws that each variable takes 128 MiB, or else one.
+
+        Parameters
+        ----------
+        names
+            The variables that are needed; default all.
+        """
+        if self.path is None:
+            yield self
+            return
+        dataset = self.dataset if names is None else self.dataset[list(names)]
+        for part in pieces(dataset.sizes["draw"], budget=draws_in_memory(dataset.sizes["individual"])):
+            yield replace(self, dataset=dataset.isel(draw=part).load(), path=None, _abduction=None)
 
     def frame(self, draws: slice) -> pd.DataFrame:
         """Return the people of several draws below one another; the index repeats itself."""
@@ -175,7 +199,18 @@ class CounterfactualDraws:
         return inference_data(predictions=predictions, predictions_constant_data=constants)
 
     def save(self, path: str | Path) -> None:
-        """Write the draws to one file, in which nothing can run code; `causalaudit.load` reads it back."""
+        """Write the draws to one file, in which nothing can run code; `causalaudit.load` reads it back.
+
+        Raises
+        ------
+        SavedFileError
+            If the draws are in a folder: they are saved already, and `causalaudit.load` reads the folder.
+        """
+        if self.path is not None:
+            raise SavedFileError(
+                f"These draws are saved already, in the folder {str(self.path)!r}, which may be copied: "
+                "causalaudit.load reads it."
+            )
         names = ("dataset", "factual", "do", "point", "settings", "completed")
         content, arrays = pack({name: getattr(self, name) for name in names})
         write_artefact(path, KIND, {"content": content}, {"arrays": arrays})

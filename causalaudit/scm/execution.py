@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 import pyro
 import torch
@@ -19,6 +20,8 @@ from causalaudit.errors import CausalAuditWarning, ProgramError
 from causalaudit.scm.handlers import Tensors
 
 Function = Callable[[Tensors, Tensors], Tensors]
+# Functions that vmap alone could not run: over the next draws it is not tried again, at the cost of most of a run.
+_NOT_AS_THEY_ARE: "WeakSet[Function]" = WeakSet()
 
 
 @contextmanager
@@ -50,12 +53,15 @@ def over_draws(function: Function, parameters: Tensors, people: Tensors, draws: 
     alone = partial(_pick, function, parameters, people)
     if not parameters and not people:  # every draw is the same
         return {name: value.expand(draws, *value.shape) for name, value in alone(0).items()}
-    for version in (function, _assigning(function)):
+    versions = (function, _assigning(function))
+    for version in versions[function in _NOT_AS_THEY_ARE :]:
         try:
             result: Tensors = torch.func.vmap(version)(parameters, people)
         except (RuntimeError, ProgramError, ValueError, IndexError, TypeError):
             continue
         if not check or (_same(result, 0, alone(0)) and _same(result, draws - 1, alone(draws - 1))):
+            if version is not function:
+                _NOT_AS_THEY_ARE.add(function)
             return result
     warnings.warn(
         "The program cannot be run by torch.func.vmap, so its draws are run one by one, which is slow. Operations "

@@ -29,6 +29,20 @@ from causalaudit.scm.precision import in_double, makes_single
 from causalaudit.scm.tracing import PEOPLE, CheckedRun, finite_traces, same_sites, trace
 
 _RELATIVE = 1e-9  # how much a person's numbers may differ when others are in the table, relative to their unit
+_PYRO_FAMILIES = "pyro.distributions.torch"
+# Families whose laws are told apart by the arguments that they keep.
+_GIVEN_BY_ARGUMENTS = {
+    "Bernoulli",
+    "Cauchy",
+    "Exponential",
+    "Gamma",
+    "Laplace",
+    "Normal",
+    "Poisson",
+    "StudentT",
+    "Uniform",
+}
+_Known = tuple[dict[str, Distribution], dict[str, tuple[torch.Tensor, ...]]]  # laws and their signatures
 _LIBRARIES = tuple(str(Path(module.__file__ or "").parent) for module in (torch, pyro))
 
 
@@ -138,14 +152,32 @@ def _tracked_parents(program: Program, first: CheckedRun) -> dict[str, set[str]]
 
 def signatures(program: Program, values: Tensors, reference: CheckedRun) -> dict[str, tuple[torch.Tensor, ...]]:
     """Return numbers that change when the law of a site changes."""
-    laws = _laws(program, values, reference.n)
+    return _signatures_of(_laws(program, values, reference.n), reference)
+
+
+def _signatures_of(
+    laws: dict[str, Distribution], reference: CheckedRun, known: _Known | None = None
+) -> dict[str, tuple[torch.Tensor, ...]]:
+    """Return the signatures of laws, as they are known where a law does not change."""
     if list(laws) != list(reference.kinds):
         changed = sorted(set(laws) ^ set(reference.kinds))
         raise ProgramError(
             f"The sites of the program come and go between runs ({', '.join(changed)}) with the values of others: "
             "an SCM has the same sites every time. Use torch.where instead of `if`."
         )
-    return {name: _signature(law, name, reference) for name, law in laws.items()}
+    return {
+        name: known[1][name] if known and _equal(law, known[0][name]) else _signature(law, name, reference)
+        for name, law in laws.items()
+    }
+
+
+def _equal(one: Distribution, two: Distribution) -> bool:
+    """Tell whether two laws of a family that is given by its arguments alone are the same; in doubt they are not."""
+    if type(one) is not type(two) or type(one).__name__ not in _GIVEN_BY_ARGUMENTS:
+        return False
+    arguments = [(getattr(one, name), getattr(two, name)) for name in one.arg_constraints if name in one.__dict__]
+    known = type(one).__module__ == _PYRO_FAMILIES
+    return known and all(mine.dtype == yours.dtype and torch.equal(mine, yours) for mine, yours in arguments)
 
 
 def _signature(law: Distribution, name: str, reference: CheckedRun) -> tuple[torch.Tensor, ...]:
@@ -165,10 +197,12 @@ def _verify_dependences(program: Program, traces: list[CheckedRun], known: dict[
     shape_moves: set[str] = set()
     for base, other in pairwise(traces):
         fixed = {name: value for name, value in base.values.items() if base.kinds[name] != "derived"}
-        before, laws = signatures(program, fixed, base), _laws(program, fixed, base.n)
+        laws = _laws(program, fixed, base.n)
+        before = _signatures_of(laws, base)
         for changed in fixed:
             values = {**fixed, changed: _alternative(changed, base, other)}
-            after = signatures(program, values, base)
+            new_laws = _laws(program, values, base.n)
+            after = _signatures_of(new_laws, base, (laws, before))
             for name in base.kinds:
                 if name == changed or base.kinds[name] == "derived" or not _differs(changed, name, base, before, after):
                     continue
@@ -180,7 +214,6 @@ def _verify_dependences(program: Program, traces: list[CheckedRun], known: dict[
                     )
                 known[name].add(changed)
             if base.kinds[changed] == "variable":
-                new_laws = _laws(program, values, base.n)
                 shape_moves |= {
                     name
                     for name, law in laws.items()

@@ -83,7 +83,8 @@ def decide_outcomes(
     point = asked(_as_decided(people, worlds, isinstance(decision, str))) == 0
     drawn = None
     if worlds.dataset.sizes["draw"] > 1:
-        drawn = decide_draws(asked, worlds)[:, worlds.factual.index.get_indexer(people.index)] == 0
+        places = worlds.factual.index.get_indexer(people.index)
+        drawn = np.concatenate([decide_draws(asked, part)[:, places] == 0 for part in worlds.in_memory()])
     return Outcomes(rejected, rejected[complainants], point, drawn)
 
 

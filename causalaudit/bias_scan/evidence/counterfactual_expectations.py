@@ -130,7 +130,7 @@ def _dispersion(question: ScanQuestion, values: np.ndarray, expected: np.ndarray
 
 
 def _events(question: ScanQuestion, worlds: CounterfactualDraws, ours: np.ndarray) -> np.ndarray:
-    """Return the counterfactual events: draws × protected people."""
+    """Return the counterfactual events: draws × protected people, read a block of draws at a time from disk."""
     event = question.event_column
     if event not in worlds.dataset:
         held = ", ".join(map(repr, worlds.dataset.data_vars))
@@ -143,13 +143,21 @@ def _events(question: ScanQuestion, worlds: CounterfactualDraws, ours: np.ndarra
         raise DataError(
             f"The counterfactuals lack {int((places < 0).sum())} of the {len(ours)} protected people that are scanned."
         )
+    return np.concatenate([_events_of(question, part, places) for part in worlds.in_memory([event])])
+
+
+def _events_of(question: ScanQuestion, worlds: CounterfactualDraws, places: np.ndarray) -> np.ndarray:
+    """Return the events of draws that are in memory; what happened or not takes a byte each."""
+    event, probabilities = question.event_column, question.criterion.probabilities
     values: Any = worlds.dataset[event].to_numpy()[:, places]
     levels = worlds.dataset[event].attrs.get("levels")
     if levels is not None:
         values = np.asarray(levels, dtype=float)[values.astype(int)]
     values = values.astype(float)
-    allowed = (values >= 0) & (values <= 1) if question.criterion.probabilities else np.isin(values, (0, 1))
+    allowed = (values >= 0) & (values <= 1) if probabilities else np.isin(values, (0, 1))
     if not allowed.all():
-        wanted = "a probability" if question.criterion.probabilities else "0 or 1"
+        wanted = "a probability" if probabilities else "0 or 1"
         raise DataError(f"The counterfactual {event!r} must be {wanted}, but is {values[~allowed][0]:g} somewhere.")
-    return 1 - values if not question.criterion.probabilities and question.criterion.event == 0 else values
+    if probabilities:
+        return values
+    return (1 - values if question.criterion.event == 0 else values).astype(np.int8)

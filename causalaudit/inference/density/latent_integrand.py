@@ -76,6 +76,7 @@ class LatentIntegrand:
         self.outside = set(scm.variables) - self.inside
         self.count = len(next(iter(people.values())))
         self._copies: dict[int, Tensors] = {}
+        self._alone = False  # whether nothing else has a density, as is known after the first run
 
     def of(self, units: torch.Tensor) -> "LatentIntegrand":
         """Return that of some people."""
@@ -104,8 +105,11 @@ class LatentIntegrand:
 
     def log_others(self, parameters: Messenger, centres: LatentCentres) -> torch.Tensor:
         """Return log p(variables that the latent does not touch) of each person."""
+        if self._alone:
+            return torch.zeros(())
         others = Score(self.outside)
         run(self.scm.program, self.count, parameters, others, Intervene({**self.people, self.name: centres.location}))
+        self._alone = others.total.ndim == 0  # nobody's density was added
         return others.total
 
     def first_centres(self) -> LatentCentres:
