@@ -6,7 +6,8 @@ import numpy as np
 
 from causalaudit.inference.density.log_density import DensityParts, ProgramDensity
 from causalaudit.inference.laplace.importance_pool import DensityByMaximum, draw_more, systematic, tempered
-from causalaudit.inference.laplace.mode_search import find_modes, prior_spread
+from causalaudit.inference.laplace.mode_search import prior_spread
+from causalaudit.inference.laplace.other_modes import ModeSearch, search_modes
 from causalaudit.inference.laplace.proposals import Proposal, efficiency_for_normal
 from causalaudit.inference.laplace.ridge import walk_ridge
 from causalaudit.inference.posterior.diagnostics import TRUSTED_K, is_trusted
@@ -43,6 +44,8 @@ class ImportanceDraws:
         not of their kind (a funnel), and the other proposals may miss a part of it as well.
     log_evidence, log_evidence_error
         The log of the mean weight and its standard error.
+    search
+        The modes that the first proposal is at, and how they were searched.
     """
 
     vectors: np.ndarray
@@ -54,10 +57,11 @@ class ImportanceDraws:
     first_share: float
     log_evidence: float
     log_evidence_error: float
+    search: ModeSearch
 
     @property
     def trusted(self) -> bool:
-        """Whether the draws can stand for the posterior."""
+        """Whether the draws can stand for the posterior, as far as its modes are known."""
         return is_trusted(self.pareto_k, self.efficiency, self.first_share)
 
 
@@ -65,7 +69,7 @@ def laplace_draws(density: ProgramDensity, draws: int, seed: int, progress: bool
     """Draw from the posterior through heavy-tailed approximations of it.
 
     The first proposal is a multivariate t at the mode in unconstrained space, with the inverse Hessian as its
-    scale; if a latent with the other sign gives a second maximum that counts, a mixture of two. If the
+    scale; if there are several that count, a mixture of such, each with a share by its mass. If the
     Pareto-smoothed weights are not to be trusted, or few proposals count, the second is a mixture along the ridge of
     the posterior. While it is still so, further mixtures are fitted to the weighted draws. All proposals are weighed
     together, as if drawn from the mixture of all rounds, and resampled by their weights.
@@ -76,7 +80,8 @@ def laplace_draws(density: ProgramDensity, draws: int, seed: int, progress: bool
     Cornuet, Marin, Mira and Robert (2012), Adaptive multiple importance sampling. Scandinavian Journal of Statistics
     39.
     """
-    modes = find_modes(density, prior=True, jacobian=True, seed=seed, rough=True)
+    search = search_modes(density, seed)
+    modes = search.modes
     first, enough = Proposal.at(modes), _EFFICIENT * efficiency_for_normal(density.size)
     target = DensityByMaximum.placed(density, first)
     pools = [draw_more(target, None, first, max(draws, _FEWEST), generator(seed, "proposals", 0), progress)]
@@ -103,4 +108,5 @@ def laplace_draws(density: ProgramDensity, draws: int, seed: int, progress: bool
         float(np.exp(min(0.0, pools[0].log_evidence - pool.log_evidence))),
         pool.log_evidence,
         pool.log_evidence_error,
+        search,
     )

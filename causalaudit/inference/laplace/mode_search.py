@@ -12,7 +12,7 @@ from causalaudit.inference.laplace.ascent import Optimum, maximise
 from causalaudit.inference.laplace.mode import Mode, NoMaximumError, spread_of
 from causalaudit.scm.execution import numerics
 
-_STARTS = 64
+STARTS = 64
 _PLACEMENTS = 6
 _CHANCES = 2  # ascents that may end without a maximum, if a latent is integrated out
 _NEAR = 0.05  # spreads of the prior that a rough maximum may be off
@@ -52,6 +52,46 @@ class Target:
         return best
 
 
+@dataclass(frozen=True)
+class Climber:
+    """Climbs to a maximum, in steps of the prior's spread.
+
+    Attributes
+    ----------
+    target
+        What is maximised.
+    spread
+        That of the prior of each number.
+    rough
+        Whether the nodes of a continuous latent may be few.
+    """
+
+    target: Target
+    spread: np.ndarray
+    rough: bool
+
+    def mode(self, start: np.ndarray, warm_seed: int | None = None) -> Mode:
+        """Climb from a start; with a seed, with a few of many people first.
+
+        Raises
+        ------
+        InferenceError
+            If there is no maximum, or a direction in which the density is flat.
+        """
+        density, prior = self.target.density, self.target.prior
+        with numerics():
+            try:
+                if warm_seed is not None:
+                    start = _warm_start(self.target, start, self.spread, warm_seed)
+                top = _ascend(self.target, start, self.spread, self.rough)
+            except (ValueError, np.linalg.LinAlgError) as error:
+                raise NoMaximumError(_unbounded(density.labels)) from error
+        _refuse_flat(top.hessian, density.labels, prior)
+        if not prior:
+            _refuse_plateau(top.hessian, density.labels)
+        return Mode(top.location * self.spread, top.hessian / np.outer(self.spread, self.spread), -top.height)
+
+
 def find_mode(density: ProgramDensity, prior: bool, jacobian: bool, seed: int, rough: bool = False) -> Mode:
     """Return the highest of the maxima that `find_modes` finds."""
     return max(find_modes(density, prior, jacobian, seed, rough), key=lambda mode: mode.height)
@@ -73,32 +113,18 @@ def find_modes(density: ProgramDensity, prior: bool, jacobian: bool, seed: int, 
     InferenceError
         If there is no finite start, no maximum, or a direction in which the density is flat.
     """
-    target, starts = Target(density, prior, jacobian), density.prior_vectors(_STARTS, seed)
-    spread, mirror = spread_of(starts), density.mirror_signs()
-
-    def mode(start: np.ndarray, warm: bool = False) -> Mode:
-        with numerics():
-            try:
-                if warm:
-                    start = _warm_start(target, start, spread, seed)
-                top = _ascend(target, start, spread, rough)
-            except (ValueError, np.linalg.LinAlgError) as error:
-                raise NoMaximumError(_unbounded(density.labels)) from error
-        _refuse_flat(top.hessian, density.labels, prior)
-        if not prior:
-            _refuse_plateau(top.hessian, density.labels)
-        return Mode(top.location * spread, top.hessian / np.outer(spread, spread), -top.height)
-
+    target, starts = Target(density, prior, jacobian), density.prior_vectors(STARTS, seed)
+    climber, mirror = Climber(target, spread_of(starts), rough), density.mirror_signs()
     with numerics():
         start = target.best_of(starts)
     if (mirror == 1).all():
-        return [mode(start, warm=True)]
+        return [climber.mode(start, seed)]
     try:
-        first = mode(start, warm=True)
+        first = climber.mode(start, seed)
     except NoMaximumError:
-        return [mode(start * mirror, warm=True)]
+        return [climber.mode(start * mirror, seed)]
     try:
-        second = mode(first.location * mirror)
+        second = climber.mode(first.location * mirror)
     except InferenceError:
         return [first]
     return [first] if second.is_near(first) else [first, second]
@@ -106,7 +132,7 @@ def find_modes(density: ProgramDensity, prior: bool, jacobian: bool, seed: int, 
 
 def prior_spread(density: ProgramDensity, seed: int) -> np.ndarray:
     """Return the spread of the prior of each number: steps are measured in it, because parameters have units."""
-    return spread_of(density.prior_vectors(_STARTS, seed))
+    return spread_of(density.prior_vectors(STARTS, seed))
 
 
 def _warm_start(target: Target, start: np.ndarray, spread: np.ndarray, seed: int) -> np.ndarray:

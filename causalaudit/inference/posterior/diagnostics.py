@@ -1,12 +1,18 @@
 """Whether draws can be trusted, in words."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
 from causalaudit.inference.posterior.display import diagnostics_html
+from causalaudit.inference.posterior.modes_in_words import (
+    misses_modes,
+    modes_in_words,
+    modes_of_parts,
+    several_in_words,
+)
 
 TRUSTED_K = 0.7  # of the Pareto tail of importance weights (Vehtari et al. 2024)
 WORTHWHILE = 0.1  # share of importance proposals that count, below which they may miss a part of the posterior
@@ -39,6 +45,8 @@ class Diagnostics:
         Those that are judged; empty if it is all.
     components : tuple of Diagnostics
         Where the posterior factorises, those of each of its independent parts; the verdict is that of the worst.
+    searched : str or None
+        Where modes were searched, and how many were found, in words; None if there was no search.
     """
 
     ok: bool
@@ -48,9 +56,10 @@ class Diagnostics:
     fits: bool | None = None
     parameters: tuple[str, ...] = ()
     components: "tuple[Diagnostics, ...]" = ()
+    searched: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.verdict}\n{self.predictive or UNCHECKED}"
+        return "\n".join(filter(None, [self.verdict, self.searched, self.predictive or UNCHECKED]))
 
     def _repr_html_(self) -> str:
         return diagnostics_html(str(self), self.numbers)
@@ -68,7 +77,8 @@ def diagnose(method: str, statistics: Mapping[str, Any], draws: int) -> Diagnost
         return _worst_component(components_in(statistics), draws)
     # Other methods are known by the numbers they give, whatever their names.
     judge = _chains if "r_hat" in statistics else _guide if "elbo" in statistics else _importance
-    return judge({name: value for name, value in statistics.items() if not isinstance(value, str)}, statistics, draws)
+    numbers = {name: value for name, value in statistics.items() if not isinstance(value, str)}
+    return replace(judge(numbers, statistics, draws), searched=modes_in_words(statistics))
 
 
 def components_in(statistics: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -81,9 +91,14 @@ def _worst_component(components: list[dict[str, Any]], draws: int) -> Diagnostic
     """Judge each component by its own statistics; the verdict is that of the worst."""
     judged = [replace(diagnose(one["method"], one, draws), parameters=tuple(one["parameters"])) for one in components]
     worst = max(judged, key=lambda one: (not one.ok, one.numbers.get("r_hat", one.numbers.get("pareto_k", 0.0))))
-    names = ", ".join(map(repr, worst.parameters[:_NAMED])) + (", …" if len(worst.parameters) > _NAMED else "")
+    names = _called(worst.parameters)
     verdict = f"{worst.verdict} That is the worst of {len(components)} independent parts of the posterior ({names})."
-    return replace(worst, verdict=verdict, parameters=(), components=tuple(judged))
+    searched = modes_of_parts([(_called(one["parameters"]), one) for one in components])
+    return replace(worst, verdict=verdict, parameters=(), components=tuple(judged), searched=searched)
+
+
+def _called(parameters: Sequence[str]) -> str:
+    return ", ".join(map(repr, parameters[:_NAMED])) + (", …" if len(parameters) > _NAMED else "")
 
 
 def is_trusted(pareto_k: float, efficiency: float, first_share: float) -> bool:
@@ -114,12 +129,14 @@ def _importance(numbers: dict[str, float], statistics: Mapping[str, Any], draws:
             'reparametrise, tighten the priors, or use a sampler (method "nuts").'
         )
         return Diagnostics(False, verdict, numbers)
+    missed = misses_modes(statistics)
+    if missed:
+        return Diagnostics(False, f"Not trustworthy: {missed}.", numbers)
     if ess < min(ENOUGH, draws / 2):
         verdict = f"Too few: {draws} draws are worth only {ess:.0f}, and {ENOUGH} are needed. Ask for more draws."
         return Diagnostics(False, verdict, numbers)
-    return Diagnostics(
-        True, f"Trustworthy: Pareto k is {pareto_k:.2f} (below {TRUSTED_K}), effective sample size {ess:.0f}.", numbers
-    )
+    verdict = f"Trustworthy: Pareto k is {pareto_k:.2f} (below {TRUSTED_K}), effective sample size {ess:.0f}."
+    return Diagnostics(True, f"{verdict} {several_in_words(statistics)}".strip(), numbers)
 
 
 def _chains(numbers: dict[str, float], statistics: Mapping[str, Any], draws: int) -> Diagnostics:
@@ -145,11 +162,14 @@ def _chains(numbers: dict[str, float], statistics: Mapping[str, Any], draws: int
             f"{draws} draws are worth only {bulk:.0f} for means and {tail:.0f} for intervals, and {enough:.0f} are "
             "needed: ask for more draws"
         )
+    missed = misses_modes(statistics)
+    if missed:
+        faults.append(missed)
     figures = f"r-hat {r_hat:.3f}, effective sample size {bulk:.0f} (tails {tail:.0f})"
     figures += f", {divergences} divergences" if known else ""
     if faults:
         return Diagnostics(False, f"Not trustworthy: {'; '.join(faults)}.", numbers)
-    return Diagnostics(True, f"Trustworthy: {figures}.", numbers)
+    return Diagnostics(True, f"Trustworthy: {figures}. {several_in_words(statistics)}".strip(), numbers)
 
 
 def _guide(numbers: dict[str, float], statistics: Mapping[str, Any], draws: int) -> Diagnostics:
