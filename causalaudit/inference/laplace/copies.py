@@ -25,14 +25,18 @@ def copies_in_words(density: ProgramDensity, modes: Sequence[Mode]) -> str:
     for mode, row in zip(modes[1:], table[1:], strict=True):
         if abs(mode.height - modes[0].height) > _EQUAL:
             continue
-        changed = np.abs(row - table[0]) > _CLOSE * np.abs(table[0]).max()
+        first = table[0]
+        changed = np.abs(row - first) > _CLOSE * np.abs(first).max()
         own = [label for label, differs in zip(labels, changed, strict=True) if differs]
-        changed &= ~((table[0] > 0) & (table[0] < 1) & (np.abs(row + table[0] - 1) < _CLOSE))  # one share of two
-        if _same(row[changed], -table[0][changed]):
-            signs.update(own)
-        elif _same(np.sort(row[changed]), np.sort(table[0][changed])):
+        share = changed & (first > 0) & (first < 1) & (np.abs(row + first - 1) < _CLOSE)  # one of two
+        row = np.where(share, first, row)
+        if _same(row, first):
             exchanged.update(own)
-        elif _same(np.sort(np.abs(row[changed])), np.sort(np.abs(table[0][changed]))):
+        elif _same(np.abs(row), np.abs(first)):
+            signs.update(own)
+        elif _same(np.sort(row), np.sort(first)):
+            exchanged.update(own)
+        elif _same(np.sort(np.abs(row)), np.sort(np.abs(first))):
             signs.update(own)
             exchanged.update(own)
         else:
