@@ -52,6 +52,8 @@ class Hard:
         Quantities that copies of a mode share: functions of the parameters' draws.
     options
         Of the SCM.
+
+    Entries of a parameter whose moments do not exist have no reference.
     """
 
     program: object

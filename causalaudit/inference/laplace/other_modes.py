@@ -10,8 +10,8 @@ from causalaudit.errors import InferenceError
 from causalaudit.inference.density.log_density import ProgramDensity
 from causalaudit.inference.laplace.copies import copies_in_words
 from causalaudit.inference.laplace.many_starts import climb_together
-from causalaudit.inference.laplace.mode import Mode, spread_of
-from causalaudit.inference.laplace.mode_search import STARTS, Climber, Target, find_modes
+from causalaudit.inference.laplace.mode import Mode
+from causalaudit.inference.laplace.mode_search import STARTS, Climber, Ground, Target, find_modes
 from causalaudit.scm.execution import numerics
 
 _MORE_STARTS = 256  # in all, if some modes were reached by few of the first starts
@@ -95,9 +95,10 @@ def search_modes(density: ProgramDensity, seed: int) -> ModeSearch:
     ----------
     Good (1953), The population frequencies of species and the estimation of population parameters. Biometrika 40.
     """
-    found = find_modes(density, prior=True, jacobian=True, seed=seed, rough=True)
     with numerics():
-        search = _Search.begun(density, found, seed)
+        ground = Ground.of(Target(density, True, True), seed)
+        found = find_modes(density, prior=True, jacobian=True, seed=seed, rough=True, ground=ground)
+        search = _Search.begun(density, ground, found, seed)
         search.climb(density.prior_vectors(STARTS, seed)[: search.most])
         if search.is_rare and search.most >= STARTS:
             search.climb(density.prior_vectors(_MORE_STARTS, seed)[STARTS:])
@@ -120,7 +121,7 @@ class _Search:
 
     density: ProgramDensity
     whole: ProgramDensity
-    spread: np.ndarray
+    ground: Ground
     modes: list[Mode]
     hits: list[int]
     known: int
@@ -128,17 +129,16 @@ class _Search:
     climber: Climber = field(init=False)
 
     def __post_init__(self) -> None:
-        self.climber = Climber(Target(self.density, True, True), self.spread, rough=True)
+        self.climber = Climber(Target(self.density, True, True), self.ground.spread, rough=True)
 
     @classmethod
-    def begun(cls, density: ProgramDensity, found: list[Mode], seed: int) -> "_Search":
+    def begun(cls, density: ProgramDensity, ground: Ground, found: list[Mode], seed: int) -> "_Search":
         """Begin with the modes that are known; where there are many people, with those of a few next to them."""
-        spread = spread_of(density.prior_vectors(STARTS, seed))
-        search = cls(density.placed_at(found[0].location, "rough"), density, spread, found[:], [0] * len(found), 0)
+        search = cls(density.placed_at(found[0].location, "rough"), density, ground, found[:], [0] * len(found), 0)
         for people in _PEOPLE:
             few = density.of_few(people, seed) if search.density.whole_size * STARTS > _WORK else None
             if few is not None:
-                search = cls(few.placed_at(found[0].location, "rough"), density, spread, [], [], 0)
+                search = cls(few.placed_at(found[0].location, "rough"), density, ground, [], [], 0)
                 for mode in found:
                     search._add(mode.location)
         search.known = len(search.modes)
@@ -156,9 +156,9 @@ class _Search:
 
     def climb(self, vectors: np.ndarray) -> None:
         """Climb from vectors, and count how many lead to each mode."""
-        ends = climb_together(self._slopes, vectors / self.spread, self._arrived)
+        ends = climb_together(self._slopes, self.ground.starts(vectors) / self.ground.spread, self._arrived)
         self.starts += len(vectors)
-        points, heights = ends.points[ends.level] * self.spread, ends.heights[ends.level]
+        points, heights = ends.points[ends.level] * self.ground.spread, ends.heights[ends.level]
         for at in np.argsort(-heights, kind="stable"):
             mode = self._nearest(points[at])
             if mode is None and len(self.modes) < _MOST:
@@ -170,7 +170,7 @@ class _Search:
         """Return the modes of the density of all people: those that were known, and those above the new ones."""
         if self.density.whole_size == self.whole.whole_size:
             return self.modes
-        modes, climber = found[:], Climber(Target(self.whole, True, True), self.spread, rough=True)
+        modes, climber = found[:], Climber(Target(self.whole, True, True), self.ground.spread, rough=True)
         for new in self.modes[self.known :]:
             try:
                 mode = climber.mode(new.location)
@@ -181,14 +181,14 @@ class _Search:
         return modes
 
     def _slopes(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        heights, slopes = self.density.slopes(points * self.spread)
-        return heights, slopes * self.spread
+        heights, slopes = self.density.slopes(points * self.ground.spread)
+        return heights, slopes * self.ground.spread
 
     def _arrived(self, points: np.ndarray, heights: np.ndarray) -> np.ndarray:
         """Tell which points are on the slopes of a known mode, where the density is nearly normal."""
         arrived = np.zeros(len(points), dtype=bool)
         for mode in self.modes:
-            apart = points * self.spread - mode.location
+            apart = points * self.ground.spread - mode.location
             squared = np.sum(apart @ mode.hessian * apart, axis=1)
             arrived |= (squared < max(1, len(mode.location))) & (
                 np.abs(mode.height - heights - squared / 2) < _AGREES
