@@ -5,18 +5,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from causalaudit.inference.density.log_density import DensityParts, ProgramDensity
-from causalaudit.inference.laplace.importance_pool import DensityByMaximum, draw_more, systematic, tempered
+from causalaudit.inference.laplace.importance_pool import (
+    DensityByMaximum,
+    FromPrior,
+    ImportancePool,
+    draw_more,
+    systematic,
+    tempered,
+)
 from causalaudit.inference.laplace.mode_search import prior_spread
 from causalaudit.inference.laplace.other_modes import ModeSearch, search_modes
 from causalaudit.inference.laplace.proposals import Proposal, efficiency_for_normal
 from causalaudit.inference.laplace.ridge import walk_ridge
-from causalaudit.inference.posterior.diagnostics import TRUSTED_K, is_trusted
+from causalaudit.inference.posterior.diagnostics import SHIFTED, TRUSTED_K, is_trusted
 from causalaudit.randomness import generator
 
 _ROUNDS = 7
 _EFFICIENT = 0.6  # share of the proposals that count, of those that do for a normal, with which they are good enough
 _PLENTY = 2  # times the draws asked for that proposals are worth, with which they are good enough too
 _TEMPERED, _BY_NUMBER = 200, 10  # effective draws to which proposals are fitted: at least, and for each parameter
+_WIDER, _LARGE = 1000, 2**24  # proposals that look farther out, unless they take so many densities of a person
+_FROM_PRIOR = 256  # draws of the prior among them
+_REPAIRS = 3  # rounds after a look farther out that has found more
 _FEWEST = 1000  # proposals, whatever number of draws is asked for: the tail of the weights must be seen
 
 
@@ -46,6 +56,8 @@ class ImportanceDraws:
         The log of the mean weight and its standard error.
     search
         The modes that the first proposal is at, and how they were searched.
+    shift
+        By how many posterior standard deviations wider proposals moved a mean, or by what share a spread.
     """
 
     vectors: np.ndarray
@@ -58,11 +70,12 @@ class ImportanceDraws:
     log_evidence: float
     log_evidence_error: float
     search: ModeSearch
+    shift: float = 0.0
 
     @property
     def trusted(self) -> bool:
         """Whether the draws can stand for the posterior, as far as its modes are known."""
-        return is_trusted(self.pareto_k, self.efficiency, self.first_share)
+        return is_trusted(self.pareto_k, self.efficiency, self.first_share) and self.shift < SHIFTED
 
 
 def laplace_draws(density: ProgramDensity, draws: int, seed: int, progress: bool = False) -> ImportanceDraws:
@@ -96,7 +109,7 @@ def laplace_draws(density: ProgramDensity, draws: int, seed: int, progress: bool
             weights = tempered(last.smoothed, max(_TEMPERED, _BY_NUMBER * density.size))
             proposal = Proposal.fitted(last.vectors, weights, rng)
         pools.append(draw_more(last.target, last, proposal, max(draws // 4, _FEWEST), rng, progress))
-    pool = max(pools, key=lambda one: one.merit)
+    pool, shift = _looked_farther(max(pools, key=lambda one: one.merit), density, first, draws, seed, progress)
     chosen = systematic(np.exp(pool.smoothed), draws, generator(seed, "resampling"))
     return ImportanceDraws(
         pool.vectors[chosen],
@@ -109,4 +122,31 @@ def laplace_draws(density: ProgramDensity, draws: int, seed: int, progress: bool
         pool.log_evidence,
         pool.log_evidence_error,
         search,
+        shift,
     )
+
+
+def _looked_farther(
+    pool: ImportancePool, density: ProgramDensity, first: Proposal, draws: int, seed: int, progress: bool
+) -> tuple[ImportancePool, float]:
+    """Look for mass where the proposals do not come, and by how much it moves the draws.
+
+    Weights cannot tell of a tail that no proposal reaches. Where a wider one finds nothing the pool comes back as it
+    is; otherwise further mixtures are fitted to all, and it is looked again. Where people are many posteriors are
+    nearly normal, and it is not looked.
+    """
+    if not pool.merit[0] or density.whole_size * _WIDER > _LARGE:
+        return pool, 0.0
+    prior = FromPrior(density, seed)
+    wider = draw_more(pool.target, pool, first.widened(), _WIDER, generator(seed, "wider", 0), progress)
+    wider = draw_more(wider.target, wider, prior, _FROM_PRIOR, generator(seed, "wider", 0), progress)
+    if (shift := pool.shift_to(wider)) < SHIFTED:
+        return pool, shift
+    for attempt in range(1, _REPAIRS + 1):
+        rng = generator(seed, "wider", attempt)
+        weights = tempered(wider.smoothed, max(_TEMPERED, _BY_NUMBER * density.size))
+        proposal = Proposal.fitted(wider.vectors, weights, rng)
+        wider = draw_more(wider.target, wider, proposal, max(draws // 2, _FEWEST), rng, progress)
+    rng = generator(seed, "wider", _REPAIRS + 1)
+    again = draw_more(wider.target, wider, proposal.widened(), _WIDER, rng, progress)
+    return again, wider.shift_to(again)

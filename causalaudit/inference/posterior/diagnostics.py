@@ -17,6 +17,7 @@ from causalaudit.inference.posterior.modes_in_words import (
 TRUSTED_K = 0.7  # of the Pareto tail of importance weights (Vehtari et al. 2024)
 WORTHWHILE = 0.1  # share of importance proposals that count, below which they may miss a part of the posterior
 FOUND_FIRST = 0.5  # share of the mass that the approximation at the mode must find, for others to be relied on
+SHIFTED = 0.15  # posterior standard deviations, or relative spread, by which wider proposals may move the draws
 ENOUGH = 400  # effective draws for stable intervals
 MIXED = 1.01  # largest r-hat of chains that agree (Vehtari et al. 2021)
 UNCHECKED = "Predictive: not checked; ask for diagnostics(by=...), a column."
@@ -127,6 +128,12 @@ def _importance(numbers: dict[str, float], statistics: Mapping[str, Any], draws:
             f"Not trustworthy: the approximation at the mode found only {first_share:.1%} of the mass that others "
             f"found, and below {FOUND_FIRST:.0%} these may miss a part as well. The posterior is far from Gaussian: "
             'reparametrise, tighten the priors, or use a sampler (method "nuts").'
+        )
+        return Diagnostics(False, verdict, numbers)
+    if not float(statistics.get("shift", 0.0)) < SHIFTED:
+        verdict = (
+            "Not trustworthy: wider proposals find more and more of the posterior, which has long tails. "
+            'Reparametrise, tighten the priors, or use a sampler (method "nuts").'
         )
         return Diagnostics(False, verdict, numbers)
     missed = misses_modes(statistics)

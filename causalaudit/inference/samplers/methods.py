@@ -11,7 +11,7 @@ from causalaudit.inference.laplace.importance_draws import ImportanceDraws, lapl
 from causalaudit.inference.laplace.mode import NoMaximumError
 from causalaudit.inference.laplace.mode_search import find_mode
 from causalaudit.inference.laplace.other_modes import ModeSearch
-from causalaudit.inference.posterior.diagnostics import TRUSTED_K, WORTHWHILE
+from causalaudit.inference.posterior.diagnostics import FOUND_FIRST, TRUSTED_K, WORTHWHILE
 from causalaudit.inference.samplers.chains import chain_statistics, some_of
 from causalaudit.inference.samplers.coordinates import WhiteCoordinates
 from causalaudit.inference.samplers.nuts import nuts_draws
@@ -114,7 +114,7 @@ def _laplace(density: ProgramDensity, request: Request) -> MethodDraws:
 
 
 def _resampled(laplace: ImportanceDraws) -> MethodDraws:
-    names = ("pareto_k", "ess", "efficiency", "first_share", "log_evidence", "log_evidence_error")
+    names = ("pareto_k", "ess", "efficiency", "first_share", "shift", "log_evidence", "log_evidence_error")
     statistics = {name: getattr(laplace, name) for name in names}
     return MethodDraws("laplace", laplace.vectors, laplace.parts, statistics | laplace.search.statistics)
 
@@ -142,7 +142,9 @@ def _distrust(laplace: ImportanceDraws) -> str:
         return f"Pareto k of importance resampling is {laplace.pareto_k:.2f}, and only below {TRUSTED_K} it works"
     if not laplace.efficiency >= WORTHWHILE:
         return f"only {laplace.efficiency:.1%} of the importance proposals count"
-    return f"only {laplace.first_share:.1%} of the posterior is around its modes"
+    if not laplace.first_share >= FOUND_FIRST:
+        return f"only {laplace.first_share:.1%} of the posterior is around its modes"
+    return "wider importance proposals find more and more of the posterior"
 
 
 def _nuts(density: ProgramDensity, request: Request, laplace: ImportanceDraws | None = None) -> MethodDraws:
