@@ -49,7 +49,11 @@ class _Reparametrised(Messenger):
 
     def _pyro_sample(self, message: Message) -> None:
         law = message["fn"]
-        if message["is_observed"] and isinstance(law, dist.MaskedDistribution) and isinstance(law.base_dist, dist.Delta):
+        if (
+            message["is_observed"]
+            and isinstance(law, dist.MaskedDistribution)
+            and isinstance(law.base_dist, dist.Delta)
+        ):
             message["infer"]["_deterministic"] = True
 
 

@@ -1,6 +1,7 @@
 """Posteriors with several modes are searched for all of them, and hard ones are right or said not to be."""
 
 import logging
+import re
 import warnings
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import torch
 from hard_posteriors import ERRORS, HARD, REFERENCE, SCHOOLS
 from pyro.infer.reparam import LocScaleReparam
+from pyro.nn import PyroModule, PyroSample
 from wages import people
 
 import causalaudit as ca
@@ -22,7 +24,7 @@ from causalaudit.progress import say
 MEANS, SPREADS = 0.2, 1.2  # posterior standard deviations by which a mean may be off; ratio of spreads
 SLOW = {
     "banana", "change_point", "factor_with_free_signs", "few_correlated_pairs", "fifty_correlated", "funnel",
-    "horseshoe", "laplace_noise", "schools_centred", "schools_standardised", "two_lines",
+    "horseshoe", "laplace_noise", "millions", "schools_centred", "schools_standardised", "two_lines",
 }  # fmt: skip
 
 
@@ -74,9 +76,7 @@ def test_every_hard_posterior_has_a_reference():
 def test_modes_are_counted_and_copies_are_named(name, words):
     diagnostics = HARD[name].fit(draws=100).diagnostics()
     assert diagnostics.ok
-    pd.testing.assert_series_equal(
-        pd.Series([diagnostics.verdict]).str.contains(words), pd.Series([True]), obj=diagnostics.verdict
-    )
+    assert re.search(words, diagnostics.verdict), diagnostics.verdict
     assert "Modes: 64 starts drawn from the prior" in str(diagnostics)
 
 
@@ -200,11 +200,31 @@ def test_a_reparametrisation_that_is_learnt_is_refused():
         ca.SCM(pyro.poutine.reparam(schools, config={"effects": LocScaleReparam()}))
 
 
+class Network(PyroModule):
+    """A network of two hidden units, whose weights have priors: units can change places, and signs."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.out = PyroModule[torch.nn.Linear](1, 2), PyroModule[torch.nn.Linear](2, 1)
+        for layer in (self.hidden, self.out):
+            layer.weight = PyroSample(dist.Normal(0.0, 1.0).expand(layer.weight.shape).to_event(2))
+            layer.bias = PyroSample(dist.Normal(0.0, 1.0).expand(layer.bias.shape).to_event(1))
+
+    def forward(self, n):
+        for layer in (self.hidden, self.out):
+            _ = layer.weight, layer.bias  # drawn here, outside the plate
+        with people(n):
+            x = pyro.sample("x", dist.Normal(0.0, 1.0))
+            mean = self.out(torch.tanh(self.hidden(x[:, None])))[:, 0]
+            pyro.sample("y", dist.Normal(mean, 0.3))
+
+
 @pytest.mark.slow
 def test_a_small_bayesian_network_has_an_honest_verdict():
-    """A network of three units by PyroModule: its units can be exchanged and mirrored, which is found or said."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CausalAuditWarning)
-        posterior = ca.fit(ca.SCM(network), curve(), draws=250, method="svi", seed=0)
-    assert not posterior.diagnostics().ok  # one normal is not that posterior
-    assert "Not trustworthy" in posterior.diagnostics().verdict
+    """One normal is not the posterior of weights whose units can change places: the guide must say so."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=40)
+    data = pd.DataFrame({"x": x, "y": np.tanh(2 * x) + 0.3 * rng.normal(size=40)})
+    with pytest.warns(CausalAuditWarning, match="Not trustworthy"):
+        posterior = ca.fit(ca.SCM(Network()), data, "svi", draws=100, seed=0)
+    assert posterior.parameters()["hidden.weight"].shape == (400, 2, 1)

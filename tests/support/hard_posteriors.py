@@ -70,9 +70,11 @@ class Hard:
         }
         return entries | {name: function(draws) for name, function in self.folded.items()}
 
-    def fit(self, draws=500, seed=0, **options):
+    def fit(self, draws=1000, seed=0, **options):
         """The answer of `auto`."""
-        return ca.fit(ca.SCM(self.program, **self.options), self.data, draws=draws, seed=seed, progress=False, **options)
+        return ca.fit(
+            ca.SCM(self.program, **self.options), self.data, draws=draws, seed=seed, progress=False, **options
+        )
 
 
 def hard(data, folded=None, **options):
@@ -332,10 +334,10 @@ def dollars(n):
         sees("salary", dist.Normal(m, s))
 
 
-_POISSON = dict(
-    salary=lambda r, c, n: r.normal(52_000, 9_000, n).round(),
-    y=lambda r, c, n: r.poisson(np.exp(-2 + 5e-5 * c["salary"])),
-)
+_POISSON = {
+    "salary": lambda r, c, n: r.normal(52_000, 9_000, n).round(),
+    "y": lambda r, c, n: r.poisson(np.exp(-2 + 5e-5 * c["salary"])),
+}
 
 
 @hard(_table(15, 40, **_POISSON), {"1e5*b": lambda d: 1e5 * d["b"]})

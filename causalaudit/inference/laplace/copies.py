@@ -8,7 +8,7 @@ from causalaudit.inference.density.log_density import ProgramDensity
 from causalaudit.inference.laplace.mode import Mode
 
 _EQUAL = 0.02  # log-density by which copies may differ
-_CLOSE = 1e-2  # share of the greatest value by which the values of copies may differ
+_CLOSE = 1e-2  # share of a value, or of the greatest, by which the values of copies may differ
 _NAMED = 6  # entries of parameters
 
 
@@ -26,7 +26,7 @@ def copies_in_words(density: ProgramDensity, modes: Sequence[Mode]) -> str:
         if abs(mode.height - modes[0].height) > _EQUAL:
             continue
         first = table[0]
-        changed = np.abs(row - first) > _CLOSE * np.abs(first).max()
+        changed = np.abs(row - first) > _CLOSE * np.maximum(np.abs(row), np.abs(first))
         own = [label for label, differs in zip(labels, changed, strict=True) if differs]
         share = changed & (first > 0) & (first < 1) & (np.abs(row + first - 1) < _CLOSE)  # one of two
         row = np.where(share, first, row)

@@ -78,7 +78,11 @@ class DensityByMaximum:
         return np.array([one is not two for one, two in zip(self.densities, other.densities, strict=True)])
 
     def at_draws(
-        self, vectors: np.ndarray, proposals: Sequence[tuple[Proposal | FromPrior, int]], log_proposed: np.ndarray, progress: bool
+        self,
+        vectors: np.ndarray,
+        proposals: Sequence[tuple[Proposal | FromPrior, int]],
+        log_proposed: np.ndarray,
+        progress: bool,
     ) -> DensityParts[np.ndarray]:
         """Return the densities and values of vectors that were drawn from proposals.
 

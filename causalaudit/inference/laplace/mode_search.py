@@ -70,7 +70,7 @@ class Ground:
 
     @classmethod
     def of(cls, target: Target, seed: int) -> "Ground":
-        """Look whether draws from the prior are of any use: where it is vague, and in other units than the data's, none is.
+        """Look whether draws from the prior are of any use: where it is vague, in other units than the data's, none is.
 
         Then draws ever closer to its centre are tried, and steps are measured by the curvature there.
 
@@ -161,7 +161,9 @@ def find_mode(density: ProgramDensity, prior: bool, jacobian: bool, seed: int, r
 def find_modes(
     density: ProgramDensity, prior: bool, jacobian: bool, seed: int, rough: bool = False, ground: Ground | None = None
 ) -> list[Mode]:
-    """Climb from the best of 64 draws from the prior, or closer to its centre if all are hopeless; again from where a continuous latent has the other sign.
+    """Climb from the best of 64 draws from the prior; again from where a continuous latent has the other sign.
+
+    If all draws are hopeless, it begins closer to the centre of the prior.
 
     Parameters
     ----------

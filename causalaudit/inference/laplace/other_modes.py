@@ -66,7 +66,11 @@ class ModeSearch:
     def unvisited(self, vectors: np.ndarray) -> float:
         """Return the share of the mass that is around modes to which none of some vectors is the closest."""
         apart = np.stack(
-            [np.einsum("ij,jk,ik->i", moved, mode.hessian, moved) for mode in self.modes for moved in [vectors - mode.location]]
+            [
+                np.einsum("ij,jk,ik->i", moved, mode.hessian, moved)
+                for mode in self.modes
+                for moved in [vectors - mode.location]
+            ]
         )
         shares = softmax([mode.log_mass for mode in self.modes])
         return float(np.delete(shares, np.unique(apart.argmin(axis=0))).sum())
@@ -190,9 +194,7 @@ class _Search:
         for mode in self.modes:
             apart = points * self.ground.spread - mode.location
             squared = np.sum(apart @ mode.hessian * apart, axis=1)
-            arrived |= (squared < max(1, len(mode.location))) & (
-                np.abs(mode.height - heights - squared / 2) < _AGREES
-            )
+            arrived |= (squared < max(1, len(mode.location))) & (np.abs(mode.height - heights - squared / 2) < _AGREES)
         return arrived
 
     def _nearest(self, vector: np.ndarray) -> int | None:

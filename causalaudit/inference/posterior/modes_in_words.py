@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-RARELY_UNSEEN = 0.1  # chance that one more start reaches an unknown maximum, above which the search is not to be relied on
+RARELY_UNSEEN = (
+    0.1  # chance that one more start reaches an unknown maximum, above which the search is not to be relied on
+)
 UNVISITED = 0.01  # share of the mass around modes that no chain visited, above which a part is missed
 
 
@@ -42,7 +44,7 @@ def misses_modes(statistics: Mapping[str, Any]) -> str:
     unseen, unvisited = (float(statistics.get(name, 0.0)) for name in ("unseen", "unvisited"))
     if unseen > RARELY_UNSEEN:
         return (
-            f"{statistics['starts']} starts drawn from the prior led to {statistics['maxima']} maxima, and many of them "
+            f"{statistics['starts']} starts drawn from the prior led to {statistics['maxima']} maxima, many of them "
             f"to one that no other found: there are more, which may be higher (chance of another: {unseen:.0%}). "
             "Narrow the priors, or reparametrise"
         )
