@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from causalaudit.error_rates import find_explaining_set as find_explaining_set
     from causalaudit.error_rates import select_explainable_features as select_explainable_features
     from causalaudit.inference import Posterior as Posterior
-    from causalaudit.inference import fit as fit
+    from causalaudit.inference.fit import fit as fit
     from causalaudit.loading import load as load
     from causalaudit.recourse import Actions as Actions
     from causalaudit.recourse import audit_recourse as audit_recourse
@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from causalaudit.situation_testing import intersection as intersection
     from causalaudit.situation_testing import multiple_discrimination as multiple_discrimination
     from causalaudit.situation_testing import situation_testing as situation_testing
+    from causalaudit.worlds import compare_edges as compare_edges
+    from causalaudit.worlds import compare_worlds as compare_worlds
+    from causalaudit.worlds import confounding_sensitivity as confounding_sensitivity
+    from causalaudit.worlds import coupling_sensitivity as coupling_sensitivity
+    from causalaudit.worlds import prior_sensitivity as prior_sensitivity
     from causalaudit.worlds import test_diagram as test_diagram
 
 __version__ = "0.1.0"
@@ -50,7 +55,14 @@ _ROOMS = {
     "recourse": ["Actions", "audit_recourse"],
     "scm": ["SCM", "Given", "diagram", "distributions"],
     "situation_testing": ["Gower", "intersection", "multiple_discrimination", "situation_testing"],
-    "worlds": ["test_diagram"],
+    "worlds": [
+        "compare_edges",
+        "compare_worlds",
+        "confounding_sensitivity",
+        "coupling_sensitivity",
+        "prior_sensitivity",
+        "test_diagram",
+    ],
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = sorted([*_HOMES, "datasets", "models", "plots"])

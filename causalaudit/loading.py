@@ -20,6 +20,10 @@ _READERS = {
     "recourse": ("causalaudit.recourse", "RecourseResult"),
     "bias scan": ("causalaudit.bias_scan", "BiasScanResult"),
     "detection power": ("causalaudit.bias_scan", "PowerResult"),
+    "edges": ("causalaudit.worlds", "EdgesResult"),
+    "prior sensitivity": ("causalaudit.worlds", "PriorSensitivity"),
+    "sweep": ("causalaudit.worlds", "SweepResult"),
+    "worlds": ("causalaudit.worlds", "WorldsResult"),
 }
 
 

@@ -9,6 +9,7 @@ from causalaudit.inference.posterior.plots import plot_predictive
 from causalaudit.recourse.result.plots import plot_effectiveness_cost, plot_rank_agreement, plot_top_subgroups
 from causalaudit.scm.plots import plot_diagram
 from causalaudit.situation_testing.plots import plot_cases, plot_distributions, plot_forest, plot_groups
+from causalaudit.worlds.plots import plot_headlines, plot_sweep, plot_variance_shares, plot_verdict_map
 
 __all__ = [
     "plot_calibration",
@@ -23,10 +24,14 @@ __all__ = [
     "plot_forest",
     "plot_frontier",
     "plot_groups",
+    "plot_headlines",
     "plot_null",
     "plot_power",
     "plot_predictive",
     "plot_rank_agreement",
+    "plot_sweep",
     "plot_top_subgroups",
+    "plot_variance_shares",
+    "plot_verdict_map",
     "plot_worlds",
 ]

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
+from causalaudit.arviz_versions import InferenceData
 from causalaudit.storage import Artefact, pack, unpack, write_artefact
 
 if TYPE_CHECKING:
-    import arviz as az
     from matplotlib.axes import Axes
 
+
 VERDICT_COLUMNS = ("unit", "flagged", "probability", "value", "structural", "sampling", "rule")
+_ROUNDING = 1e-12  # below this a value is zero
 
 
 @dataclass(frozen=True)
@@ -108,8 +110,30 @@ def headline_of(values: Any, name: str) -> "pd.Series[float]":
     return pd.Series(numbers, index=pd.RangeIndex(len(numbers), name="draw"), name=name)
 
 
+class SavedResult:
+    """A storable dataclass that is written to one file, and read back by `causalaudit.load`."""
+
+    KIND: ClassVar[str]
+    """What a saved file of this class says that it holds."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the result to one file; `causalaudit.load` reads it back.
+
+        Functions and fitted models are not saved: what needs them says so after loading. The file is written under a
+        temporary name and renamed.
+        """
+        content, arrays = pack(self)
+        write_artefact(path, self.KIND, {"content": content}, {"arrays": arrays})
+
+    @classmethod
+    def from_artefact(cls, artefact: Artefact) -> "SavedResult":
+        """Return the result that a file holds."""
+        result: SavedResult = unpack(artefact.header["content"], artefact.groups["arrays"])
+        return result
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class AuditResult(ABC):
+class AuditResult(SavedResult, ABC):
     """The answer of an audit. Results compare by identity.
 
     Attributes
@@ -123,8 +147,8 @@ class AuditResult(ABC):
 
     table: pd.DataFrame
     settings: dict[str, Any]
-    KIND: ClassVar[str]
-    """What a saved file of this class says that it holds."""
+    VALUE: ClassVar[str] = "value"
+    """What the value of a unit is, in a word or two."""
 
     def __repr__(self) -> str:
         return f"{self.title}\n{self._shown()}"
@@ -162,6 +186,23 @@ class AuditResult(ABC):
     def verdicts(self) -> pd.DataFrame:
         """A row for each unit: `unit, flagged, probability, value, structural, sampling, rule`."""
 
+    def by_unit(self, beside: "Sequence[AuditResult]" = ()) -> pd.DataFrame:
+        """Return what a comparison with other answers to the same question needs of each unit.
+
+        Parameters
+        ----------
+        beside
+            The other answers. An audit that searches judges what any of them found.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of `verdicts`, then `case` (whether the value, untested, is beyond what the audit accepts) and
+            `mean` (the posterior mean of the value; the value itself without draws).
+        """
+        verdicts = self.verdicts
+        return verdicts.assign(case=verdicts["value"] > _ROUNDING, mean=verdicts["value"])
+
     @property
     @abstractmethod
     def headline(self) -> "pd.Series[float]":
@@ -172,20 +213,5 @@ class AuditResult(ABC):
         """Draw the answer."""
 
     @abstractmethod
-    def to_inference_data(self) -> "az.InferenceData":
+    def to_inference_data(self) -> InferenceData:
         """Return the draws behind the answer."""
-
-    def save(self, path: str | Path) -> None:
-        """Write the result to one file; `causalaudit.load` reads it back.
-
-        Functions and fitted models are not saved: what needs them says so after loading. The file is written under a
-        temporary name and renamed.
-        """
-        content, arrays = pack(self)
-        write_artefact(path, self.KIND, {"content": content}, {"arrays": arrays})
-
-    @classmethod
-    def from_artefact(cls, artefact: Artefact) -> "AuditResult":
-        """Return the result that a file holds."""
-        result: AuditResult = unpack(artefact.header["content"], artefact.groups["arrays"])
-        return result

@@ -49,3 +49,12 @@ def test_every_path_exists(path):
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"`make ([a-z-]+)`", (ROOT / "CONTRIBUTING.md").read_text()))))
 def test_every_target_of_the_makefile_exists(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def test_one_module_asks_arviz():
+    asking = [
+        path.name
+        for path in ROOT.glob("causalaudit/**/*.py")
+        if re.search(r"^\s*(import|from) arviz", path.read_text(), re.M)
+    ]
+    assert asking == ["arviz_versions.py"]

@@ -20,7 +20,8 @@ from causalaudit.progress import parallel
 from causalaudit.randomness import uniforms
 from causalaudit.scm import SCM
 from causalaudit.scm.execution import numerics, over_draws
-from causalaudit.scm.handlers import Abduct, Intervene, Mechanisms, Record, Replay, Tensors, run
+from causalaudit.scm.handlers import ANEW, Abduct, Intervene, Mechanisms, Record, Replay, Tensors, run
+from causalaudit.scm.noise import Coupling
 
 # Numbers (draws x people) that one pass holds for each variable: 4 MiB, a few dozen of which are alive at once.
 _BUDGET = 2**19
@@ -35,7 +36,7 @@ class Abduction:
     people: pd.DataFrame
     do: Tensors
     draws: int | None
-    coupling: dict[str, str]
+    coupling: dict[str, Coupling]
     edges: frozenset[tuple[str, str]] | None
     seed: int
     chunk: int | None
@@ -84,11 +85,12 @@ class Abduction:
 
     @cached_property
     def affected(self) -> tuple[str, ...]:
-        """Variables that the intervention can reach, and that have noise to abduct."""
+        """Variables that the intervention can reach, and that have noise to abduct, with those confounded with them."""
         if not self.shortcut:
             return tuple(name for name in self.scm.variables if name in self.mechanisms.noises)
         reached = set().union(*(nx.descendants(self.scm.graph, name) for name in self.do)) if self.do else set()
-        return tuple(name for name in self.scm.variables if name in reached and name in self.mechanisms.noises)
+        wanted = self.scm.with_partners(reached)
+        return tuple(name for name in self.scm.variables if name in wanted and name in self.mechanisms.noises)
 
     @property
     def numbers(self) -> np.ndarray:
@@ -97,7 +99,9 @@ class Abduction:
     @property
     def settings(self) -> dict[str, Any]:
         """What the answer rests on, in plain values."""
+        hidden = [[pair.first, pair.second, pair.rho] for pair in self.scm.confounding]
         return {
+            **({"confounding": hidden} if hidden else {}),
             "coupling": self.coupling,
             "edges": None if self.edges is None else sorted(map(list, self.edges)),
             "seed": self.seed,
@@ -177,7 +181,8 @@ class Abduction:
                 needed[name] = mine(name, (n,) if width is None else (n, width), axis=1)
         if self.scm.latents:
             needed[_LATENTS] = mine(_LATENTS, (2, n), axis=2)
-        return needed
+        shared = [name for name in names if name in self.mechanisms.degrees]
+        return needed | {name + ANEW: mine(name + ANEW, (n,), axis=1) for name in shared}
 
     def worlds(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         """Return the counterfactual variables of some draws."""
@@ -223,16 +228,16 @@ class Abduction:
     def world(self, theta: Tensors, uniform: Tensors) -> Tensors:
         """Abduct, act and predict at one draw of the parameters."""
         noise, factual = self.abduct(theta, uniform, self.affected)
-        n = len(self.people)
+        n, anew = len(self.people), {name: uniform[name + ANEW] for name in noise if name in self.mechanisms.degrees}
         if self.edges is None:
-            replay = Replay(self.mechanisms, noise, factual, self.shortcut)
+            replay = Replay(self.mechanisms, noise, factual, self.shortcut, anew)
             run(self.scm.program, n, replay, Intervene({**theta, **self.do}))
             values = replay.values
         else:
-            values = self._along_edges(theta, noise, factual)
+            values = self._along_edges(theta, noise, factual, anew)
         return {name: torch.broadcast_tensors(values[name], factual[name])[0] for name in self.scm.variables}
 
-    def _along_edges(self, theta: Tensors, noise: Tensors, factual: Tensors) -> Tensors:
+    def _along_edges(self, theta: Tensors, noise: Tensors, factual: Tensors, anew: Tensors) -> Tensors:
         """Let each variable see the new value of a parent along the chosen edges, and the factual one elsewhere."""
         assert self.edges is not None
         values = {**factual, **self.do}
@@ -246,7 +251,7 @@ class Abduction:
             record = Record()
             run(self.scm.program, len(self.people), record, Intervene({**theta, **factual, **seen}))
             moved = self.mechanisms.moved({**factual, **seen}, factual, name)
-            values[name] = self.mechanisms.respond(name, record.laws[name], noise, factual, moved)
+            values[name] = self.mechanisms.respond(name, record.laws[name], noise, factual, moved, anew)
         return values
 
     def latents(self) -> xr.Dataset:
@@ -300,6 +305,10 @@ class Abduction:
 def _digest(posterior: Posterior) -> str:
     """Return what tells posteriors apart."""
     digest = hashlib.sha256(str(posterior.scm.name).encode())
+    for assumed in sorted(posterior.scm.coupling.items()):
+        digest.update(repr(assumed).encode())
+    for pair in posterior.scm.confounding:
+        digest.update(repr(pair).encode())
     for name, values in posterior.parameters().items():
         digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()

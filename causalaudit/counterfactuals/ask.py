@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from causalaudit.arviz_versions import group_names
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.draws import CounterfactualDraws, Do, typed_frame
 from causalaudit.errors import DataError, InterventionError, check_count, nearest
@@ -16,6 +17,7 @@ from causalaudit.people import check_seed, check_table
 from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support
 from causalaudit.scm.handlers import Tensors
+from causalaudit.scm.noise import Coupling
 
 Edges = Collection[tuple[str, str]]
 
@@ -27,7 +29,7 @@ def counterfactuals(
     *,
     rows: Any = None,
     draws: int | None = None,
-    coupling: str | Mapping[str, str] | None = None,
+    coupling: Coupling | Mapping[str, Coupling] | None = None,
     edges: Edges | None = None,
     seed: int = 0,
     chunk: int | None = None,
@@ -52,7 +54,8 @@ def counterfactuals(
     draws
         How many posterior draws, evenly spaced; default all.
     coupling
-        The assumption on discrete noise, for all variables or by variable: see `SCM.couplings`.
+        How worlds share noise, for all variables or by variable: see `SCM.couplings`. By default as the posterior's
+        program says (`Posterior.with_coupling`).
     edges
         The edges along which the change may travel, for path-specific effects; a child sees the factual
         value of a parent along every other edge. Default: all.
@@ -119,7 +122,7 @@ def select_people(posterior: Posterior, data: pd.DataFrame | None, rows: Any) ->
     table = posterior.data if data is None else data
     check_table(table)
     people = _select(table, rows)
-    if data is not None and "latents" in posterior.idata.groups():
+    if data is not None and "latents" in group_names(posterior.idata):
         raise InterventionError(
             "data has people outside the fit, but the latents of this program were drawn together with its parameters, "
             "for the fitted people alone. Fit a table that holds the new people too, and choose them by `rows`."

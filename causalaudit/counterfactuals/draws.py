@@ -4,20 +4,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.errors import CausalAuditError
 from causalaudit.people import check_table
 from causalaudit.scm.columns import typed
 from causalaudit.storage import Artefact, pack, unpack, write_artefact
-
-if TYPE_CHECKING:
-    import arviz as az
 
 Do = Mapping[str, Any]
 KIND = "counterfactual draws"
@@ -39,10 +37,10 @@ class CounterfactualDraws:
     point : pandas.DataFrame
         The counterfactual people at the posterior mean of the parameters, all columns of the data, in the order of
         `factual`. Discrete noise is in the middle of its interval, and finite latents are at their most probable state:
-        this is what the papers compute.
+        this is what the papers compute. Of noise that is shared to a degree r, the part that is new is zero.
     settings : dict
         The assumptions behind the draws: couplings, edges, seed, and the `posterior` they come from, by the digest of
-        its parameters. Empty if they were computed elsewhere.
+        its parameters and of what its program assumes of noise. Empty if they were computed elsewhere.
     """
 
     dataset: xr.Dataset
@@ -102,6 +100,8 @@ class CounterfactualDraws:
     def noise(self) -> xr.Dataset:
         """The abducted noise of every variable, draw by draw; computed when first asked for, never saved.
 
+        It is that of the factual world, which a coupling by number mixes with fresh noise in the other.
+
         Residuals for location-scale families, uniform quantiles for other ordered ones, Gumbel noises (with an axis
         for the values) for categorical ones.
         """
@@ -133,10 +133,8 @@ class CounterfactualDraws:
     def _columns(self) -> list[str]:
         return [str(name) for name in self.dataset.data_vars if name in self.factual.columns]
 
-    def to_inference_data(self) -> "az.InferenceData":
+    def to_inference_data(self) -> InferenceData:
         """Return the draws as ArviZ predictions, with one chain, beside the factual values as constant data."""
-        import arviz as az
-
         predictions = self.dataset.expand_dims(chain=[0])
         factual = {
             name: ("individual", self.factual[name].to_numpy())
@@ -144,7 +142,7 @@ class CounterfactualDraws:
             if self.factual[name].dtype.kind in "biuf"
         }
         constants = xr.Dataset(factual, coords={"individual": self.factual.index.to_numpy()})
-        return az.InferenceData(predictions=predictions, predictions_constant_data=constants)
+        return inference_data(predictions=predictions, predictions_constant_data=constants)
 
     def save(self, path: str | Path) -> None:
         """Write the draws to one file, in which nothing can run code; `causalaudit.load` reads it back."""

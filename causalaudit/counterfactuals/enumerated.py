@@ -10,9 +10,12 @@ import networkx as nx
 import numpy as np
 
 from causalaudit.counterfactuals.finite_sites import MOST_STATES, Places, Site, tabulate, too_many
+from causalaudit.counterfactuals.shared_noise import correlated_joint
 from causalaudit.counterfactuals.tabled import Tabled
 from causalaudit.errors import DataError
 from causalaudit.progress import pieces
+from causalaudit.scm.confounding import pair_of
+from causalaudit.scm.noise import Coupling
 
 # Numbers (draws x states) that one pass holds, 16 MiB; a handful of such arrays are alive at once.
 _BUDGET = 2**21
@@ -23,7 +26,7 @@ class EnumeratedPeople(Tabled):
     """The people of a finite program: every joint state of its variables, with its probability at each draw."""
 
     draws: int | None
-    coupling: dict[str, str]
+    coupling: dict[str, Coupling]
 
     @cached_property
     def numbers(self) -> np.ndarray:
@@ -94,13 +97,23 @@ class EnumeratedWorlds:
     def probability(self, draws: slice) -> np.ndarray:
         """Return the probability of each joint state (columns) at some draws."""
         weights = np.ones((draws.stop - draws.start, len(self)))
-        for name in dict.fromkeys([*self._factual, *self._counterfactual]):
-            site, factual = self._sites[name], self._place(name, name in self._factual)
-            if name in self._factual and name in self._counterfactual and name in self._changed:
-                weights *= site.joint(draws, factual, self._place(name, False))
-            else:
-                weights *= site.probability(draws, *factual)
+        asked = dict.fromkeys([*self._factual, *self._counterfactual])
+        for name in asked:
+            pair = pair_of(self.people.scm.confounding, name)
+            if pair is not None and pair.names <= asked.keys():
+                if name == pair.second:
+                    steps = [self._sites[one].shared(draws, self._places(one)) for one in (pair.first, pair.second)]
+                    weights *= correlated_joint(steps[0], steps[1], pair.rho)
+                continue
+            site, places = self._sites[name], self._places(name)
+            weights *= site.joint(draws, *places) if len(places) == 2 else site.probability(draws, *places[0])
         return weights
+
+    def _places(self, name: str) -> list[tuple[Places, np.ndarray]]:
+        """Return the positions of a variable and of its parents, of both worlds if they differ."""
+        first = self._place(name, name in self._factual)
+        both = name in self._factual and name in self._counterfactual and name in self._changed
+        return [first, self._place(name, False)] if both else [first]
 
     def _place(self, name: str, factual: bool) -> tuple[Places, np.ndarray]:
         """Return the positions of the parents and of the value of a variable in one of the worlds."""

@@ -4,7 +4,7 @@ A site is a base of finitely many ordered values, with the noise of the base, fo
 depend on the parents (the identity, an exclusive or; a computed site has a base of one value).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,12 @@ from pyro.poutine.messenger import Messenger
 from pyro.poutine.util import site_is_subsample
 from torch.distributions import TransformedDistribution
 
-from causalaudit.counterfactuals.shared_noise import gumbel_joint, monotone_joint
+from causalaudit.counterfactuals.shared_noise import correlated_joint, gumbel_joint, monotone_joint
 from causalaudit.errors import DataError
 from causalaudit.scm import SCM
 from causalaudit.scm.execution import numerics, over_draws
 from causalaudit.scm.handlers import Intervene, Message, Tensors, is_person, law_of, run
+from causalaudit.scm.noise import Coupling
 
 Places = tuple[Any, ...]  # positions among the values of the parents, for each state
 
@@ -49,7 +50,7 @@ class Site:
     parents: tuple[str, ...]
     cumulative: np.ndarray
     base: np.ndarray
-    coupling: str
+    coupling: Coupling
 
     def probability(self, draws: slice, parents: Places, value: np.ndarray) -> np.ndarray:
         """Return the probability of a value given its parents, by draw (rows) and state."""
@@ -63,15 +64,20 @@ class Site:
             chances = [np.diff(self.cumulative[(draws, *parents)], axis=-1) for parents, _ in (one, other)]
             possible = (base[0] >= 0) & (base[1] >= 0)
             return np.where(possible, gumbel_joint(chances[0], base[0], chances[1], base[1]), 0.0)
-        if self.coupling == "independent":
-            return self._fresh(draws, one, other)
-        return monotone_joint(self._step(draws, *one), self._step(draws, *other))
-
-    def _fresh(self, draws: slice, one: tuple[Places, np.ndarray], other: tuple[Places, np.ndarray]) -> np.ndarray:
-        """Return the probability of two values if noise is drawn anew wherever a parent differs."""
+        steps = self._step(draws, *one), self._step(draws, *other)
+        if self.coupling == "monotone":
+            return monotone_joint(*steps)
+        # Noise is another only where a parent differs.
         alike = np.logical_and.reduce([a == b for a, b in zip(one[0], other[0], strict=True)])
-        chances = self.probability(draws, *one), self.probability(draws, *other)
-        return np.where(alike, chances[0] * (one[1] == other[1]), chances[0] * chances[1])
+        chances = [high - low for low, high in steps]
+        apart = correlated_joint(*steps, 0.0 if self.coupling == "independent" else float(self.coupling))
+        return np.where(alike, chances[0] * (one[1] == other[1]), apart)
+
+    def shared(self, draws: slice, places: Sequence[tuple[Places, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of the uniform noise that gives a value in each of the worlds."""
+        steps = [self._step(draws, *place) for place in places]
+        low = np.maximum.reduce([step[0] for step in steps])
+        return low, np.maximum(low, np.minimum.reduce([step[1] for step in steps]))
 
     def _step(self, draws: slice, parents: Places, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the uniform noise that gives a value; the same twice where it is impossible."""
@@ -82,7 +88,7 @@ class Site:
 
 
 def tabulate(
-    scm: SCM, parameters: Mapping[str, np.ndarray], draws: int, coupling: Mapping[str, str]
+    scm: SCM, parameters: Mapping[str, np.ndarray], draws: int, coupling: Mapping[str, Coupling]
 ) -> dict[str, Site]:
     """Return the finite sites of a program at many draws of its parameters, with the coupling of each.
 
@@ -111,8 +117,10 @@ def _refuse_infinite(name: str, law: Any) -> None:
         )
 
 
-def _tabulate_site(scm: SCM, name: str, sites: Mapping[str, Site], theta: Tensors, draws: int, coupling: str) -> Site:
-    parents = tuple(scm.graph.predecessors(name))
+def _tabulate_site(
+    scm: SCM, name: str, sites: Mapping[str, Site], theta: Tensors, draws: int, coupling: Coupling
+) -> Site:
+    parents = tuple(parent for parent in scm.graph.predecessors(name) if parent in sites)
     sizes = tuple(len(sites[parent].values) for parent in parents)
     states = int(np.prod(sizes))
     if states > MOST_STATES:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arviz_versions import group_names
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.inference import Posterior
+from causalaudit.scm.noise import Coupling
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +27,7 @@ class ObservedPeople:
     posterior: Posterior
     persons: pd.DataFrame
     draws: int | None
-    coupling: dict[str, str]
+    coupling: dict[str, Coupling]
     seed: int
 
     @property
@@ -36,7 +38,7 @@ class ObservedPeople:
     @cached_property
     def _joint(self) -> bool:
         """Whether latents were drawn together with the parameters, and are looked up by the labels of people."""
-        return "latents" in self.posterior.idata.groups()
+        return "latents" in group_names(self.posterior.idata)
 
     def under(self, do: Mapping[str, Sequence[Any]], who: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
         """Yield the variables of some people under an intervention, for one part of the draws after the other.

@@ -13,30 +13,31 @@ from causalaudit.counterfactuals.simulated import SimulatedPeople
 from causalaudit.errors import DataError
 from causalaudit.inference import Posterior
 from causalaudit.people import check_draws, check_seed
+from causalaudit.scm.noise import Coupling
 
 Kind = Literal["observed", "simulated", "enumerated", "standardised", "reweighted"]
-Coupling = str | Mapping[str, str] | None
+Assumed = Coupling | Mapping[str, Coupling] | None
 People = ObservedPeople | SimulatedPeople | EnumeratedPeople | ReweightedPeople
 
 
 @overload
 def population(
     posterior: Posterior, data: pd.DataFrame | None = None, kind: Literal["observed"] = "observed", *, rows: Any = None,
-    draws: int | None = None, coupling: Coupling = None, seed: int = 0,
+    draws: int | None = None, coupling: Assumed = None, seed: int = 0,
 ) -> ObservedPeople: ...  # fmt: skip
 @overload
 def population(
-    posterior: Posterior, *, kind: Literal["simulated"], draws: int | None = None, coupling: Coupling = None,
+    posterior: Posterior, *, kind: Literal["simulated"], draws: int | None = None, coupling: Assumed = None,
     seed: int = 0,
 ) -> SimulatedPeople: ...  # fmt: skip
 @overload
 def population(
-    posterior: Posterior, *, kind: Literal["enumerated"], draws: int | None = None, coupling: Coupling = None
+    posterior: Posterior, *, kind: Literal["enumerated"], draws: int | None = None, coupling: Assumed = None
 ) -> EnumeratedPeople: ...
 @overload
 def population(
     posterior: Posterior, *, kind: Literal["standardised", "reweighted"], draws: int | None = None,
-    coupling: Coupling = None, alike: Sequence[str] = (), seed: int = 0,
+    coupling: Assumed = None, alike: Sequence[str] = (), seed: int = 0,
 ) -> ReweightedPeople: ...  # fmt: skip
 def population(
     posterior: Posterior,
@@ -45,7 +46,7 @@ def population(
     *,
     rows: Any = None,
     draws: int | None = None,
-    coupling: Coupling = None,
+    coupling: Assumed = None,
     alike: Sequence[str] = (),
     seed: int = 0,
 ) -> People:

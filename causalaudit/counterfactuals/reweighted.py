@@ -17,10 +17,11 @@ from causalaudit.inference.reweighting import refit
 from causalaudit.progress import pieces
 from causalaudit.randomness import dirichlet_weights
 from causalaudit.scm.handlers import Tensors
+from causalaudit.scm.noise import Coupling
 
 # Numbers (draws x people) that one pass holds for each variable: 4 MiB, a few dozen of which are alive at once.
 _BUDGET = 2**19
-_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +48,11 @@ class ReweightedPeople(Tabled):
     weights: np.ndarray
     numbers: np.ndarray
     seed: int
-    coupling: dict[str, str]
+    coupling: dict[str, Coupling]
 
     @classmethod
     def refitted(
-        cls, posterior: Posterior, draws: int | None, alike: Sequence[str], seed: int, coupling: dict[str, str]
+        cls, posterior: Posterior, draws: int | None, alike: Sequence[str], seed: int, coupling: dict[str, Coupling]
     ) -> "ReweightedPeople":
         """Draw Dirichlet weights, and refit the parameters under each set of them."""
         data, place = posterior.data, _order(posterior, alike)
@@ -61,7 +62,7 @@ class ReweightedPeople(Tabled):
 
     @classmethod
     def as_they_are(
-        cls, posterior: Posterior, draws: int | None, alike: Sequence[str], seed: int, coupling: dict[str, str]
+        cls, posterior: Posterior, draws: int | None, alike: Sequence[str], seed: int, coupling: dict[str, Coupling]
     ) -> "ReweightedPeople":
         """Give everybody the same weight, at each draw of the posterior."""
         place, numbers = _order(posterior, alike), posterior.draw_numbers(draws)

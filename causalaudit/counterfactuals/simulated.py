@@ -16,14 +16,17 @@ from scipy.stats import qmc
 from causalaudit.counterfactuals.tabled import Tabled
 from causalaudit.progress import pieces
 from causalaudit.randomness import generator
+from causalaudit.scm.confounding import pair_of
 from causalaudit.scm.execution import numerics, over_draws
-from causalaudit.scm.handlers import Intervene, Mechanisms, Record, Simulate, Tensors, run
+from causalaudit.scm.handlers import ANEW, Intervene, Mechanisms, Record, Simulate, Tensors, run
+from causalaudit.scm.noise import Coupling
+from causalaudit.scm.noise.copula import log_given, log_pair
+from causalaudit.scm.noise.normal_scores import scores_of
 from causalaudit.scm.score import log_probability
 from causalaudit.scm.simulation import ROWS, drawn_rows, given_people
 
 _FEWEST, _MOST = 2**10, 2**15  # people at each draw: a power of two near the number in the data
 _BITS = 32
-_ANEW = " anew"  # what noise that is drawn once more is called
 # Numbers (draws x people) that one pass holds for each variable: 4 MiB, a few dozen of which are alive at once.
 _BUDGET = 2**19
 
@@ -39,8 +42,8 @@ class World:
     chance_of
         Variable → a value; it may be one that is set, and its probability is then that of its own law there.
     departs_from
-        The place, among the worlds that are asked about, of the world from which noise that is coupled independently
-        is drawn anew, wherever a parent differs. None: all noise is that of the other worlds.
+        The place, among the worlds that are asked about, of the world from which noise that is not shared in full is
+        drawn anew, independently or to a degree, wherever a parent differs. None: all noise is that of the others.
     """
 
     do: Mapping[str, Any]
@@ -70,7 +73,7 @@ class SimulatedPeople(Tabled):
 
     draws: int | None
     seed: int
-    coupling: dict[str, str]
+    coupling: dict[str, Coupling]
     HALVES: ClassVar[int] = 2
     """Independent shifts of the noise at each draw; the difference of the halves is the Monte-Carlo error."""
 
@@ -112,7 +115,7 @@ class SimulatedPeople(Tabled):
                 unchanged = {name: record.values[name] for name in unaffected}
                 result |= {f"{place} {name}": record.values[name] for name in names}
                 if world.chance_of:
-                    result[f"{place} chance"] = self._chance(record, world).expand(self.number_of_people)
+                    result[f"{place} chance"] = self._chance(record, world, uniforms).expand(self.number_of_people)
             return result
 
         with numerics(), torch.no_grad():
@@ -127,11 +130,20 @@ class SimulatedPeople(Tabled):
             for place in range(len(asked))
         ]
 
-    def _chance(self, record: Record, world: World) -> torch.Tensor:
+    def _chance(self, record: Record, world: World, uniforms: Tensors) -> torch.Tensor:
         values = self._set(world.chance_of, self.number_of_people)
         chance = torch.zeros(())
         for name, value in values.items():
-            chance = chance + log_probability(record.laws[name], value)
+            pair = pair_of(self.scm.confounding, name)
+            if pair is None:
+                chance = chance + log_probability(record.laws[name], value)
+            elif pair.partner_of(name) not in values:
+                # Its own noise is integrated out, given that of the other variable.
+                partner = torch.special.ndtri(uniforms[pair.partner_of(name)])
+                chance = chance + log_given(scores_of(record.laws[name], value), partner, pair.rho)
+            elif name == pair.second:
+                partners = scores_of(record.laws[pair.first], values[pair.first])
+                chance = chance + log_pair(partners, scores_of(record.laws[name], value), pair.rho)
         return chance.exp()
 
     def _unaffected(self, asked: Sequence[World]) -> list[str]:
@@ -142,13 +154,13 @@ class SimulatedPeople(Tabled):
         return [name for name in self.scm.variables if name not in changed]
 
     @cached_property
-    def independent(self) -> list[str]:
-        """The variables whose noise is drawn anew in another world."""
-        return [name for name, chosen in self.coupling.items() if chosen == "independent"]
+    def drawn_anew(self) -> list[str]:
+        """The variables whose noise is drawn anew in another world, in full or to a degree."""
+        return [name for name, chosen in self.coupling.items() if chosen not in ("monotone", "gumbel")]
 
     def _run(self, theta: Tensors, do: Tensors, uniforms: Tensors, left: Tensors | None) -> Record:
         record = Record()
-        anew = {} if left is None else {name: uniforms[name + _ANEW] for name in self.independent}
+        anew = {} if left is None else {name: uniforms[name + ANEW] for name in self.drawn_anew}
         simulate = Simulate(self._mechanisms, uniforms, anew, left)
         rows = drawn_rows(self._given, uniforms)
         run(self.scm.program, self.number_of_people, record, simulate, Intervene({**theta, **rows, **do}))
@@ -165,7 +177,7 @@ class SimulatedPeople(Tabled):
         laws = self.scm.structure.laws
         widths = {name: noise.width(laws[name]) for name, noise in self._mechanisms.noises.items()}
         rows = {ROWS: None} if self._given else {}
-        return {**widths, **{name + _ANEW: widths[name] for name in self.independent}, **rows}
+        return {**widths, **{name + ANEW: widths[name] for name in self.drawn_anew}, **rows}
 
     @cached_property
     def _given(self) -> Tensors:
@@ -193,6 +205,8 @@ class SimulatedPeople(Tabled):
             columns = [spread(start + place) for place in range(width or 1)]
             uniforms[name] = columns[0] if width is None else torch.stack(columns, -1)
             start += len(columns)
+        for pair in self.scm.confounding:
+            uniforms = pair.coupled(uniforms)
         return uniforms
 
     def _shift(self, draw: int) -> np.ndarray:

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from causalaudit.errors import CausalAuditWarning, check_count
+from causalaudit.errors import CausalAuditWarning, InferenceError, check_count
 from causalaudit.inference.components.draws import DensityOf, draws_by_component
 from causalaudit.inference.components.partition import components_of
 from causalaudit.inference.density.chunked_density import marginal_density
@@ -16,7 +16,7 @@ from causalaudit.inference.density.mirror_images import warn_of_mirror_images
 from causalaudit.inference.posterior.arrangement import inference_data
 from causalaudit.inference.posterior.posterior import Posterior
 from causalaudit.inference.samplers import methods  # noqa: F401, the methods enter the registry
-from causalaudit.inference.samplers.registry import Method, MethodDraws, Request, find_method
+from causalaudit.inference.samplers.registry import METHODS, Method, MethodDraws, Request, find_method
 from causalaudit.people import check_table
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Tensors
@@ -88,26 +88,74 @@ def fit(
     >>> posterior.diagnostics().ok
     True
     """
-    chosen = find_method(method)
     check_count("draws", draws)
     check_count("chains", chains)
+    return _fit(scm, data, method, Request(int(draws), int(chains), seed, progress))
+
+
+def fit_near(posterior: Posterior, scm: SCM, *, progress: bool = True) -> Posterior:
+    """Fit another program with the same parameters to the people of a posterior, in the same way, starting from it.
+
+    The search for the maximum begins at the posterior's mean: for programs that differ a little, such as those of a
+    sweep over the strength of confounding (`SCM.confounded`), it is short, and finds the maximum next to the other. An
+    unconfounded program gives the same draws wherever its maximum is found from, to the rounding of that maximum.
+
+    Parameters
+    ----------
+    posterior
+        The fit to start from; its data, method ("auto" where that is "laplace"), draws, chains and seed are taken.
+    scm
+        The program to fit.
+    progress
+        Show a bar when it is long.
+
+    Raises
+    ------
+    InferenceError
+        If the program has other parameters.
+
+    Examples
+    --------
+    >>> import causalaudit as ca
+    >>> from causalaudit.inference import fit_near
+    >>> scm = ca.models.loan.linear()
+    >>> posterior = ca.fit(scm, ca.datasets.make_loan(200, seed=0), seed=0)
+    >>> near = fit_near(posterior, scm.confounded("salary", "balance", rho=0.1))
+    >>> bool(near.summary()["mean"]["slope"] < posterior.summary()["mean"]["slope"])
+    True
+    """
+    if set(scm.parameters) != set(posterior.scm.parameters):
+        raise InferenceError(
+            f"The parameters of {scm.name!r} are {', '.join(scm.parameters)}, but the posterior to start from has "
+            f"{', '.join(posterior.scm.parameters)}: use fit."
+        )
+    settings = posterior.settings
+    method = settings["method"]
+    if method not in METHODS or method == "laplace":  # which may be good enough for the one, and not for the other
+        method = "auto"
+    start = {name: np.asarray(value.mean(axis=0)) for name, value in posterior.parameters().items()}
+    request = Request(settings["draws"], settings["chains"], settings["seed"], progress, start or None)
+    return _fit(scm, posterior.data, method, request)
+
+
+def _fit(scm: SCM, data: pd.DataFrame, method: str, request: Request) -> Posterior:
+    chosen = find_method(method)
     check_table(data)
     scm = scm.with_columns_of(data)
     values = scm.encode(data)
     density_of = _kind_of_density(scm, len(data), chosen.several_latents)
     warn_of_mirror_images(scm)
-    found = _draws(scm, values, density_of, chosen, Request(int(draws), int(chains), seed, progress))
+    found = _draws(scm, values, density_of, chosen, request)
     if not np.isfinite(found.parts.likelihood).all():
         first = {name: found.parts.values[name] for name in scm.parameters}
         density_of(scm, values).refuse_impossible(first, data.index)
-    settings = {"method": found.method, "draws": int(draws), "chains": int(chains), "seed": int(seed)}
-    idata = inference_data(
-        scm, data, (int(chains), int(draws)), found.parts, found.statistics, found.by_draw, found.by_step
-    )
+    chains, draws = request.chains, request.draws
+    settings = {"method": found.method, "draws": draws, "chains": chains, "seed": int(request.seed)}
+    idata = inference_data(scm, data, (chains, draws), found.parts, found.statistics, found.by_draw, found.by_step)
     posterior = Posterior(scm, data.copy(), idata, settings)
     diagnostics = posterior.diagnostics()
     if not diagnostics.ok:
-        warnings.warn(diagnostics.verdict, CausalAuditWarning, stacklevel=2)
+        warnings.warn(diagnostics.verdict, CausalAuditWarning, stacklevel=3)
     return posterior
 
 
@@ -117,6 +165,8 @@ def _draws(scm: SCM, values: Tensors, density_of: DensityOf, method: Method, req
     if sum(bool(component.parameters) for component in components) > 1:
         return draws_by_component(scm, values, components, density_of, method, request)
     density = density_of(scm, values)
+    if request.start is not None:
+        density = density.with_start(request.start)
     if density.size:
         return method.run(density, request)
     nothing = np.zeros((1, 0))  # to infer
@@ -133,7 +183,7 @@ def _kind_of_density(scm: SCM, people: int, several_latents: bool) -> DensityOf:
         f"out: all {len(latents) * people} of the {people} people are drawn jointly with the "
         "parameters, which is slow and scales badly. Fewer latents, finite ones, or fewer people make it fast.",
         CausalAuditWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
     return _joint_where_latent
 

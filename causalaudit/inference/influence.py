@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from causalaudit.arviz_versions import group_names
 from causalaudit.errors import InferenceError
 from causalaudit.inference.density.marginal_density import MarginalDensity
 from causalaudit.inference.posterior.posterior import Posterior
@@ -44,7 +45,7 @@ def posterior_influence(posterior: Posterior, figures: np.ndarray, numbers: np.n
     people = len(posterior.data)
     if not posterior.scm.parameters:
         return np.zeros((people, figures.shape[1]))
-    if "latents" in posterior.idata.groups():
+    if "latents" in group_names(posterior.idata):
         raise InferenceError(
             "The latents of this posterior were drawn together with its parameters, so that people have no likelihood "
             'of their own: how much each of them moves the parameters is not known. Use population="simulate".'

@@ -1,9 +1,9 @@
 """Parameters refitted to weighted people: a few steps from the mode, for many sets of weights at once."""
 
-import arviz as az
 import numpy as np
 import torch
 
+from causalaudit.arviz_versions import inference_data
 from causalaudit.errors import InferenceError
 from causalaudit.inference.density.latent_states import continuous_latents
 from causalaudit.inference.density.marginal_density import MarginalDensity
@@ -50,7 +50,7 @@ def refit(posterior: Posterior, weights: np.ndarray, seed: int) -> Posterior:
     np.add.at(by_row.T, density.rows.inverse, weights.T)
     values = density.constrain(_climb(density.placed_at(mode.location), mode, by_row))
     group = chained(scm, (1, draws), {name: values[name] for name in scm.parameters})
-    return Posterior(scm, posterior.data, az.InferenceData(posterior=group), settings)
+    return Posterior(scm, posterior.data, inference_data(posterior=group), settings)
 
 
 def _mode(density: MarginalDensity, posterior: Posterior, seed: int) -> Mode:

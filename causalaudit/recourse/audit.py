@@ -88,7 +88,8 @@ def audit_recourse(
     posterior
         A fit of a structural causal model. With it, an action is an intervention on what it changes, and all that this
         causes responds, with each person's own noise, in every draw; the classifier is asked about the resulting
-        person. Features that the model lacks are changed as they are. The protected column never responds.
+        person. Features that the model lacks are changed as they are. The protected column never responds. How much of
+        a person's noise stays where an action reaches is the posterior's assumption (`Posterior.with_coupling`).
     split
         The share of people who are searched: subgroups, actions and default budgets are mined among them, and measured
         on the others, of whom all counts and costs of the result are. Only so are intervals valid after the search;
@@ -190,6 +191,7 @@ def audit_recourse(
         "budgets": chosen, "no_recourse_cost": worst,
         "alpha": alpha, "prob": prob, "draws": draws, "split": split, "seed": seed, "mined": len(subgroups),
         "searched": len(candidates), "unmeasured": found.unmeasured, "predicted": answers.number,
+        "coupling": None if posterior is None else posterior.scm.couplings(),
     }  # fmt: skip
     numbers = _affected_numbers(people, affected & measured)
     return RecourseResult(

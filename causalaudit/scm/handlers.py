@@ -6,7 +6,7 @@ in which some variables are set.
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyro.distributions as dist
@@ -18,8 +18,10 @@ from torch.distributions import Distribution
 from causalaudit.errors import ProgramError
 from causalaudit.scm.given import Given
 from causalaudit.scm.noise import Noise
+from causalaudit.scm.noise.coupled import recoupled
 
 PLATE = "individuals"
+ANEW = " anew"  # what the noise of a site that is drawn once more is called
 Message = Any  # Pyro's message dictionary
 Program = Callable[[int], Any]
 Tensors = dict[str, torch.Tensor]
@@ -116,12 +118,16 @@ class Record(Messenger):
 
 @dataclass(frozen=True)
 class Mechanisms:
-    """What the messengers must know of the variables: noises, parents, types, and which are one-hot vectors."""
+    """What the messengers must know of the variables: noises, parents, types, and which are one-hot vectors.
+
+    The noises in `degrees` have that correlation on the normal scale between the factual world and a changed one.
+    """
 
     noises: Mapping[str, Noise]
     parents: Mapping[str, tuple[str, ...]]
     dtypes: Mapping[str, torch.dtype]
     vectors: frozenset[str] = frozenset()
+    degrees: Mapping[str, float] = field(default_factory=dict)
 
     def push(self, name: str, law: Distribution, noise: torch.Tensor) -> torch.Tensor:
         """Return the value of `name` that its law gives under a noise, in the type that the program works on."""
@@ -143,23 +149,37 @@ class Mechanisms:
         noise: Mapping[str, torch.Tensor],
         factual: Mapping[str, torch.Tensor],
         moved: torch.Tensor | None,
+        anew: Mapping[str, torch.Tensor] | None = None,
     ) -> torch.Tensor:
-        """Return the value of `name` under its new law; people who have not `moved` keep the factual one."""
+        """Return the value of `name` under its new law; people who have not `moved` keep the factual one.
+
+        Of noise that worlds do not share in full the rest is made of the uniforms `anew`.
+        """
         if isinstance(law, dist.Delta):
             computed: torch.Tensor = law.v
             return computed
         if name not in noise:
             return factual[name]
-        pushed = self.push(name, law, noise[name])
+        own = noise[name]
+        if anew is not None and name in anew:
+            own = self._elsewhere(name, law, own, anew[name])
+        pushed = self.push(name, law, own)
         if moved is None:
             return pushed
         return torch.where(moved.unsqueeze(-1) if name in self.vectors else moved, pushed, factual[name])
+
+    def _elsewhere(self, name: str, law: Distribution, noise: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
+        """Return the noise of people where a change reaches them."""
+        if name not in self.degrees:
+            return self.noises[name].fresh(law, uniform)
+        return recoupled(self.noises[name], law, noise, uniform, self.degrees[name])
 
 
 class Abduct(Messenger):
     """Find the noise of each site in `names` under which its law gives its value.
 
-    `independent` sites get fresh noise instead: nothing is learnt from the value.
+    `independent` sites get fresh noise instead: nothing is learnt from the value. Of two confounded sites, discrete
+    noise is drawn given that of the other.
     """
 
     def __init__(
@@ -174,21 +194,28 @@ class Abduct(Messenger):
         self.noise: Tensors = {}
 
     def _pyro_post_sample(self, message: Message) -> None:
-        name = message["name"]
-        if name in self.names:
-            law, noise = law_of(message), self.mechanisms.noises[name]
-            uniform = self.uniforms.get(name, message["value"])  # exact abductions ignore it
-            if name in self.independent:
-                self.noise[name] = noise.fresh(law, uniform)
-            else:
-                self.noise[name] = noise.abduct(law, message["value"], uniform)
+        name, partner = message["name"], message["infer"].get("_partner")
+        if name not in self.names:
+            return
+        law, value = law_of(message), message["value"]
+        if partner is None:
+            self._abduct(name, law, value, self.uniforms)
+            return
+        uniforms = {**self.uniforms, **partner.uniforms(name, law, value, self.uniforms)}
+        for one, its_law, its_value in ((partner.name, partner.law, partner.value), (name, law, value)):
+            self._abduct(one, its_law, its_value, uniforms)
+
+    def _abduct(self, name: str, law: Distribution, value: torch.Tensor, uniforms: Mapping[str, torch.Tensor]) -> None:
+        noise, uniform = self.mechanisms.noises[name], uniforms.get(name, value)  # exact abductions ignore it
+        found = noise.fresh(law, uniform) if name in self.independent else noise.abduct(law, value, uniform)
+        self.noise[name] = found
 
 
 class Replay(Messenger):
     """Push given noise through the program, person by person.
 
     A site without noise keeps its factual value. With `shortcut`, so does a person none of whose
-    parents changed, without recomputation.
+    parents changed, without recomputation. Noise that is shared to a degree is mixed with what is made of `anew`.
     """
 
     def __init__(
@@ -197,16 +224,19 @@ class Replay(Messenger):
         noise: Mapping[str, torch.Tensor],
         factual: Mapping[str, torch.Tensor],
         shortcut: bool = True,
+        anew: Mapping[str, torch.Tensor] | None = None,
     ) -> None:
         super().__init__()
         self.mechanisms, self.noise, self.factual, self.shortcut = mechanisms, noise, factual, shortcut
+        self.anew = anew
         self.values: Tensors = {}
 
     def _pyro_sample(self, message: Message) -> None:
         if is_person(message) and not site_is_subsample(message) and not message["infer"].get("_set"):
             name = message["name"]
             moved = self.mechanisms.moved(self.values, self.factual, name) if self.shortcut else None
-            message["value"] = self.mechanisms.respond(name, law_of(message), self.noise, self.factual, moved)
+            law = law_of(message)
+            message["value"] = self.mechanisms.respond(name, law, self.noise, self.factual, moved, self.anew)
 
     def _pyro_post_sample(self, message: Message) -> None:
         if is_person(message) and not site_is_subsample(message):
@@ -216,8 +246,8 @@ class Replay(Messenger):
 class Simulate(Messenger):
     """Draw new people: fresh noise is made from uniforms and pushed, site by site; what is set stays as it is set.
 
-    The noise of the sites in `anew` is made from these other uniforms, for people whose parents differ from those in
-    the world `left`; others have their value there.
+    The noise of the sites in `anew` is made from these other uniforms, in full or to a degree, for people whose parents
+    differ from those in the world `left`; others have their value there.
     """
 
     def __init__(
@@ -236,10 +266,9 @@ class Simulate(Messenger):
             name, law = message["name"], law_of(message)
             if not has_noise(law):
                 return
-            uniform = self.anew.get(name, self.uniforms[name])
-            noise = {name: self.mechanisms.noises[name].fresh(law, uniform)}
+            noise = {name: self.mechanisms.noises[name].fresh(law, self.uniforms[name])}
             moved = self.mechanisms.moved(self.values, self.left, name) if name in self.anew else None
-            message["value"] = self.mechanisms.respond(name, law, noise, self.left, moved)
+            message["value"] = self.mechanisms.respond(name, law, noise, self.left, moved, self.anew)
 
     def _pyro_post_sample(self, message: Message) -> None:
         if is_person(message) and not site_is_subsample(message):

@@ -136,7 +136,7 @@ def _tracked_parents(program: Program, first: CheckedRun) -> dict[str, set[str]]
     return parents
 
 
-def _signatures(program: Program, values: Tensors, reference: CheckedRun) -> dict[str, tuple[torch.Tensor, ...]]:
+def signatures(program: Program, values: Tensors, reference: CheckedRun) -> dict[str, tuple[torch.Tensor, ...]]:
     """Return numbers that change when the law of a site changes."""
     laws = _laws(program, values, reference.n)
     if list(laws) != list(reference.kinds):
@@ -165,10 +165,10 @@ def _verify_dependences(program: Program, traces: list[CheckedRun], known: dict[
     shape_moves: set[str] = set()
     for base, other in pairwise(traces):
         fixed = {name: value for name, value in base.values.items() if base.kinds[name] != "derived"}
-        before, laws = _signatures(program, fixed, base), _laws(program, fixed, base.n)
+        before, laws = signatures(program, fixed, base), _laws(program, fixed, base.n)
         for changed in fixed:
             values = {**fixed, changed: _alternative(changed, base, other)}
-            after = _signatures(program, values, base)
+            after = signatures(program, values, base)
             for name in base.kinds:
                 if name == changed or base.kinds[name] == "derived" or not _differs(changed, name, base, before, after):
                     continue
@@ -267,7 +267,7 @@ def _verify_alone(program: Program, traces: list[CheckedRun]) -> None:
     """Run each person alone: their laws must not depend on the others, nor on the place in the table."""
     for base in traces[:2]:
         fixed = {name: value for name, value in base.values.items() if base.kinds[name] != "derived"}
-        together = _signatures(program, fixed, base)
+        together = signatures(program, fixed, base)
         slack = _rounding(program, fixed, base, together)
         for place in range(base.n):
             alone = CheckedRun(1)
@@ -276,7 +276,7 @@ def _verify_alone(program: Program, traces: list[CheckedRun]) -> None:
                 name: value[place : place + 1] if base.kinds[name] == "variable" else value
                 for name, value in base.values.items()
             }
-            single = _signatures(program, {name: alone.values[name] for name in fixed}, alone)
+            single = signatures(program, {name: alone.values[name] for name in fixed}, alone)
             for name in base.names("variable"):
                 for one, all_, unsure in zip(single[name], together[name], slack[name], strict=True):
                     if not _close(one.double(), all_.double(), unsure, place):
@@ -290,7 +290,7 @@ def _verify_alone(program: Program, traces: list[CheckedRun]) -> None:
 
 
 def _rounding(
-    program: Program, fixed: Tensors, base: CheckedRun, signatures: dict[str, tuple[torch.Tensor, ...]]
+    program: Program, fixed: Tensors, base: CheckedRun, found: dict[str, tuple[torch.Tensor, ...]]
 ) -> dict[str, tuple[torch.Tensor, ...]]:
     """Return how much a relative change of 10^-9 of a value moves its density: a narrow law magnifies rounding."""
     near = CheckedRun(base.n)
@@ -298,10 +298,10 @@ def _rounding(
     near.values = {
         name: value * (1 + _RELATIVE) if value.is_floating_point() else value for name, value in base.values.items()
     }
-    moved = _signatures(program, fixed, near)
+    moved = signatures(program, fixed, near)
     return {
         name: tuple((one.double() - two.double()).abs() for one, two in zip(moved[name], parts, strict=True))
-        for name, parts in signatures.items()
+        for name, parts in found.items()
     }
 
 

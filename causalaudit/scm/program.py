@@ -1,6 +1,6 @@
 """A Pyro program as a structural causal model: its variables, its diagram, its codes."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
@@ -17,16 +17,28 @@ from causalaudit.errors import ProgramError, check_count, nearest
 from causalaudit.people import check_table
 from causalaudit.randomness import seeded
 from causalaudit.scm.columns import Codec, check_support, site_column
+from causalaudit.scm.confounding import (
+    Confounding,
+    checked_pair,
+    confounded_diagram,
+    partners_too,
+    rectangle_nodes,
+    refuse_other_couplings,
+    with_confounding,
+)
 from causalaudit.scm.coords import Names, named_axes
+from causalaudit.scm.couplings import resolve_couplings
+from causalaudit.scm.edge_cut import Cuts, Edge
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.exogenous import enter_noises, refuse_bound_latents, unnamed_noises
 from causalaudit.scm.given import Given
 from causalaudit.scm.graph import Diagram
 from causalaudit.scm.handlers import PLATE, Intervene, Mechanisms, Program, Record, Tensors, has_noise, run
 from causalaudit.scm.inspection import in_house_form, inspect_program
-from causalaudit.scm.noise import COUPLINGS, couplings_of, is_discrete, noise_of
+from causalaudit.scm.noise import Coupling, couplings_of, noise_of
 from causalaudit.scm.simulation import prior_draws, simulate
 from causalaudit.scm.vectors import vector_columns, with_vectors_split, without_order
+from causalaudit.scm.without import with_means_of, without_edges
 
 
 class SCM:
@@ -68,8 +80,18 @@ class SCM:
         that have a column.
     noises : dict
         From a `pyro.deterministic` to the exogenous site that is its noise.
+    coupling : dict
+        What `with_coupling` has chosen, by variable; others have the default of their family.
+    cuts : dict
+        The edges that `without` has cut, with what the effect sees: a number or a code; None until there are data.
+    inert : tuple of str
+        Parameters that enter nothing because edges were cut: their posterior is their prior.
+    uncut : SCM or None
+        The model before edges were cut.
     coords : dict
         From a parameter to a tuple of lists: the names along each of its axes.
+    confounding : tuple
+        The pairs of variables with a hidden common cause (`confounded`): `first`, `second` and `rho`.
 
     Raises
     ------
@@ -109,7 +131,14 @@ class SCM:
                 f"latents must be a collection of names, but is the text {latents!r}: write [{latents!r}]."
             )
         self.name = name or getattr(program, "__name__", "scm")
-        self._rebuilt = partial(SCM, program, levels, columns=columns, coords=coords, plate=plate, name=self.name)
+        self.coupling: dict[str, Coupling] = {}
+        self.uncut: SCM | None = None
+        self.cuts: Cuts = {}
+        self.inert: tuple[str, ...] = ()
+        self.confounding: tuple[Confounding, ...] = ()
+        self._rebuilt: Callable[[Collection[str]], SCM] = partial(
+            SCM, program, levels, columns=columns, coords=coords, plate=plate, name=self.name
+        )
         self.program = in_house_form(program, plate)
         split, self.vectors = vector_columns(self.program, columns or {}, latents)
         if split:
@@ -163,7 +192,9 @@ class SCM:
 
     def __repr__(self) -> str:
         edges = ", ".join(f"{cause} → {effect}" for cause, effect in self.graph.edges)
-        return f"SCM {self.name!r}: {len(self.parameters)} parameters; {edges or 'no edges'}"
+        inert = f" (inert: {', '.join(self.inert)})" if self.inert else ""
+        hidden = "".join(f"; {pair.first} and {pair.second} confounded by {pair.rho:+g}" for pair in self.confounding)
+        return f"SCM {self.name!r}: {len(self.parameters)} parameters{inert}; {edges or 'no edges'}{hidden}"
 
     def _repr_html_(self) -> str:
         """Show the diagram, the parameters, and what is assumed about the noise of each variable."""
@@ -209,10 +240,13 @@ class SCM:
         ProgramError
             If a computed site with a column determines a continuous latent that is not its noise alone.
         """
+        if self.uncut is not None:
+            return with_means_of(self, data)
         absent = [name for name in self.noises if name not in data.columns]
         unnamed = unnamed_noises(self.structure, self.latents, data.columns)
         if absent or unnamed:
-            return self._rebuilt((*self.latents, *self.noises.values(), *absent, *unnamed)).with_columns_of(data)
+            rebuilt = self._rebuilt((*self.latents, *self.noises.values(), *absent, *unnamed))
+            return rebuilt.with_coupling(self.coupling).with_columns_of(data)
         refuse_bound_latents(self.structure, self.latents, data.columns)
         computed = [
             name
@@ -228,57 +262,175 @@ class SCM:
             model.graph.nodes[name]["latent"] = True
         return model
 
-    # Noise
+    # Hidden confounding
 
-    def couplings(self, coupling: str | Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the coupling of every variable that has noise.
+    def confounded(self, one: str, other: str, rho: float) -> "SCM":
+        """Return the model in which two variables have a hidden common cause; it has to be fitted anew.
+
+        The canonical noises of the two (see `couplings`), on the normal scale, are bivariate normal with the
+        correlation rho given everything else: a Gaussian copula. With rho > 0 a higher noise of one goes with a higher
+        noise of the other; discrete values and levels are in their order, and of a transformed distribution it is the
+        noise of its base. The law of each variable given its causes is what the program says. The density of a person
+        has log P of the pair in place of the two log-probabilities; abduction draws discrete noise given the noise
+        of the other variable, and a world in which one of them is set keeps the noise of both.
+
+        Data say little about rho, and nothing where an edge between the two is free to take its place: it is an
+        assumption to be varied.
 
         Parameters
         ----------
-        coupling
-            "monotone", "gumbel" or "independent", for all discrete variables that admit it, or a mapping
-            from variables. The default is "gumbel" for categorical variables and "monotone" for all
-            others; for continuous ones "monotone" is their exact noise.
+        one, other
+            Two variables with columns, in any order, whether or not one causes the other: continuous, or discrete with
+            an order. A variable can be in one pair.
+        rho
+            Between -1 and 1, both excluded. It takes the place of an earlier correlation of the same pair; 0 is the
+            model without.
+
+        Returns
+        -------
+        SCM
+            The same program with other noise. In its diagram the two have a latent cause, which is no variable.
+
+        Raises
+        ------
+        ProgramError
+            If rho is out of range, or a variable is latent, computed, given, unordered (Categorical), or part of a
+            vector.
 
         Examples
         --------
         >>> import causalaudit as ca
-        >>> ca.models.standard_prediction.scm_b().couplings()["W"]
-        'monotone'
+        >>> scm = ca.models.law_school.level_3().confounded("Race", "LSAT", rho=0.3)
+        >>> sorted(scm.graph.predecessors("LSAT"))
+        ['Gender', 'Race', 'U(LSAT,Race)']
+        >>> "U(LSAT,Race)" in scm.variables
+        False
+        """
+        laws = {name: self.structure.laws[name] for name in self.variables}
+        pair = checked_pair(one, other, rho, laws, self.columns, self.vectors, self.confounding)
+        others = tuple(known for known in self.confounding if known.names != pair.names)
+        model = copy(self)
+        if pair.rho or others != self.confounding:
+            model.program = with_confounding(self.program, pair)
+        model.confounding = (*others, pair) if pair.rho else others
+        model.structure = replace(self.structure, graph=confounded_diagram(self.graph, pair))
+        model._rebuilt = partial(_rebuilt_with, self._rebuilt, pair)
+        return model
+
+    def with_partners(self, names: Collection[str]) -> set[str]:
+        """Return variables together with those whose noise depends on theirs."""
+        return partners_too(self.confounding, names)
+
+    @property
+    def nodes(self) -> int:
+        """How many numbers the density of a person holds at once: more than one where a pair is discrete."""
+        return rectangle_nodes(self.confounding, self.structure.laws, self.variables)
+
+    # Noise
+
+    def couplings(self, coupling: Coupling | Mapping[str, Coupling] | None = None) -> dict[str, Coupling]:
+        """Return the coupling of every variable that has noise: how the factual and a changed world share it.
+
+        Parameters
+        ----------
+        coupling
+            "monotone", "gumbel" or "independent", for all discrete variables that admit it; a number, for all variables
+            that admit it; or a mapping from variables to either. All others, and all by default, have the coupling of
+            this model (`with_coupling`).
+
+        Returns
+        -------
+        dict
+            From a variable to a name or a number; 1 is returned as "monotone".
+
+        Notes
+        -----
+        By default categorical variables have "gumbel", all others "monotone"; for continuous ones that is their exact
+        noise. A number r from -1 to 1 is the correlation on the normal scale of a person's noise in the two worlds:
+        with u' = Φ(r Φ⁻¹(u) + √(1 − r²) e) and e drawn anew, 1 is "monotone", 0 has the law of "independent" (but other
+        draws), and -1 reverses the noise. Residuals become normal by their own distribution function. Categorical
+        variables have names only.
+
+        Only people whose parents of a variable differ from the factual world get another noise there. All others keep
+        their value, without recomputation: that is why consistency (do nothing, and nothing changes) holds for every r.
+        Effectiveness and locality do not depend on noise, and composition holds because all changed worlds of a person
+        have the same new noise. Latents, and noise that a program states as latents, are the same in all worlds.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> ca.models.standard_prediction.scm_b().couplings({"W": 0.5})
+        {'Z': 'monotone', 'X': 'monotone', 'W': 0.5, 'Y': 'monotone', 'D': 'monotone'}
         """
         laws: dict[str, Any] = {name: law for name, law in self.structure.laws.items() if has_noise(law)}
-        chosen = {name: couplings_of(law)[0] for name, law in laws.items()}
-        if coupling is None:
-            return chosen
-        asked = coupling if isinstance(coupling, Mapping) else {}
-        for name, value in [*asked.items(), *([] if isinstance(coupling, Mapping) else [("", coupling)])]:
-            if value not in COUPLINGS:
-                raise ProgramError(f"The coupling {value!r} is not one of {', '.join(COUPLINGS)}.")
-            if name and name not in laws:
-                raise ProgramError(f"A coupling is given for {name!r}, which has no noise: {nearest(name, list(laws))}")
-            if name and value not in couplings_of(laws[name]):
-                raise ProgramError(
-                    f"{name!r} ({self.families[name]}) cannot have the coupling {value!r}: use one of "
-                    f"{', '.join(couplings_of(laws[name]))}."
-                )
-        if isinstance(coupling, Mapping):
-            return {**chosen, **coupling}
-        discrete = {name for name, law in laws.items() if is_discrete(law) and coupling in couplings_of(law)}
-        return {name: coupling if name in discrete else default for name, default in chosen.items()}
+        found = resolve_couplings(laws, self.coupling, coupling)
+        refuse_other_couplings(self.confounding, found)
+        return found
 
-    def mechanisms(self, coupling: str | Mapping[str, str] | None = None) -> Mechanisms:
+    def with_coupling(self, coupling: Coupling | Mapping[str, Coupling]) -> "SCM":
+        """Return the model under another assumption on its noise, as in `couplings`.
+
+        Every auditor obeys it. What the data are likely under is the same: a posterior needs no refit, and
+        `Posterior.with_coupling` carries it over.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> scm = ca.models.loan.linear().with_coupling({"salary": 0.5})
+        >>> scm.couplings()["salary"], scm.with_coupling({"salary": "monotone"}).couplings()["salary"]
+        (0.5, 'monotone')
+        """
+        chosen, laws = self.couplings(coupling), self.structure.laws
+        model = copy(self)
+        model.coupling = {name: value for name, value in chosen.items() if value != couplings_of(laws[name])[0]}
+        return model
+
+    # Diagram
+
+    def without(self, *edges: Edge, at: Mapping[str, Any] | None = None) -> "SCM":
+        """Return the model without some edges: the effect sees the cause at a reference, whoever it is.
+
+        All other effects of the cause, also those on the way to this effect, see it as it is. The model is another one,
+        to be fitted again. Its parameters are the same: those that enter nothing any more keep their priors (`inert`).
+
+        Parameters
+        ----------
+        edges
+            Pairs (cause, effect) of variables.
+        at
+            What the effects see of a cause, a level or a number. By default its first level (of a 0/1 variable: 0), or
+            the mean of its column in the data of the fit. A coefficient is inert only where the cause is at zero, as at
+            its first level; at a mean it moves the intercept.
+
+        Raises
+        ------
+        ProgramError
+            If there is no such edge; if the effect is a number of a vector with a common noise; if a cause is latent,
+            or holds whole numbers, and `at` does not say at what.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> scm = ca.models.loan.linear().without(("gender", "salary"))
+        >>> list(scm.graph.edges), scm.inert
+        ([('gender', 'balance'), ('salary', 'balance')], ('penalty',))
+        """
+        return without_edges(self, edges, at or {})
+
+    def mechanisms(self, coupling: Coupling | Mapping[str, Coupling] | None = None) -> Mechanisms:
         """Return the noise of every variable, its parents, and which variables are vectors."""
-        structure = self.structure
+        structure, couplings = self.structure, self.couplings(coupling)
         noises = {
             name: noise_of(structure.laws[name], name, chosen, name in structure.shape_has_parents)
-            for name, chosen in self.couplings(coupling).items()
+            for name, chosen in couplings.items()
         }
         parents = {
             name: tuple(parent for parent in self.graph.predecessors(name) if parent in self.variables)
             for name in self.variables
         }
         vectors = frozenset(name for name, law in structure.laws.items() if isinstance(law, OneHotCategorical))
-        return Mechanisms(noises, parents, structure.dtypes, vectors)
+        degrees = {name: chosen for name, chosen in couplings.items() if not isinstance(chosen, str)}
+        return Mechanisms(noises, parents, structure.dtypes, vectors, degrees)
 
     # Frames and tensors
 
@@ -334,3 +486,7 @@ class SCM:
         check_count("n", n)
         check_count("draws", draws)
         return simulate(self, prior_draws(self, draws, seed), n, draws, seed, data=data)
+
+
+def _rebuilt_with(rebuilt: Callable[[Collection[str]], SCM], pair: Confounding, latents: Collection[str]) -> SCM:
+    return rebuilt(latents).confounded(pair.first, pair.second, pair.rho)

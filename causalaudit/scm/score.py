@@ -9,10 +9,14 @@ from pyro.poutine.util import site_is_subsample
 from torch.distributions import Distribution
 
 from causalaudit.scm.handlers import Message, is_person, law_of
+from causalaudit.scm.noise.copula import Partner
 
 
 class Score(Messenger):
-    """Add up the log-probabilities of the variables of each person: of all, or of `names`; not of what is given."""
+    """Add up the log-probabilities of the variables of each person: of all, or of `names`; not of what is given.
+
+    Two confounded variables have one log-probability together, and the second alone has that given the first.
+    """
 
     def __init__(self, names: Collection[str] | None = None) -> None:
         super().__init__()
@@ -20,10 +24,24 @@ class Score(Messenger):
         self.total: torch.Tensor = torch.zeros(())
 
     def _pyro_post_sample(self, message: Message) -> None:
-        wanted = self.names is None or message["name"] in self.names
-        wanted = wanted and not message["infer"].get("_given")
-        if wanted and is_person(message) and not site_is_subsample(message):
-            self.total = self.total + log_probability(law_of(message), message["value"])
+        if not is_person(message) or site_is_subsample(message):
+            return
+        name, value, pair = message["name"], message["value"], message["infer"].get("_pair")
+        wanted = self._wanted(name, message["infer"].get("_given"))
+        if pair is None and wanted:
+            self.total = self.total + log_probability(law_of(message), value)
+        elif pair is not None and name == pair.second:
+            self.total = self.total + self._of_pair(law_of(message), value, wanted, message["infer"]["_partner"])
+
+    def _wanted(self, name: str, given: bool | None) -> bool:
+        return (self.names is None or name in self.names) and not given
+
+    def _of_pair(self, law: Distribution, value: torch.Tensor, wanted: bool, partner: Partner) -> torch.Tensor | float:
+        partner_wanted = self._wanted(partner.name, partner.is_given)
+        alone = log_probability(partner.law, partner.value) if wanted != partner_wanted else 0.0
+        if not wanted:
+            return alone
+        return partner.log_probability(law, value) - alone
 
 
 def log_probability(law: Distribution, value: torch.Tensor) -> torch.Tensor:

@@ -12,6 +12,7 @@ from causalaudit.errors import ProgramError
 from causalaudit.people import check_table
 from causalaudit.randomness import seeded, uniforms
 from causalaudit.scm.columns import site_column
+from causalaudit.scm.edge_cut import refuse_unknown_means
 from causalaudit.scm.execution import numerics, over_draws
 from causalaudit.scm.handlers import Intervene, Record, Simulate, Tensors, run
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 def prior_draws(scm: "SCM", draws: int, seed: int) -> dict[str, np.ndarray]:
     """Draw all parameters from the prior, with a leading axis of draws."""
+    refuse_unknown_means(scm.cuts)
     samples: dict[str, list[np.ndarray]] = {name: [] for name in scm.parameters}
     with numerics(), torch.no_grad(), seeded(seed, "prior"):
         for _ in range(draws):
@@ -78,6 +80,8 @@ def simulate(
     for name, noise in mechanisms.noises.items():
         width = noise.width(scm.structure.laws[name])
         fresh[name] = torch.from_numpy(uniforms(seed, f"people {name}", numbers, (n,) if width is None else (n, width)))
+    for pair in scm.confounding:
+        fresh = pair.coupled(fresh)
     known = given_people(scm, data)
     if known:
         fresh[ROWS] = torch.from_numpy(uniforms(seed, ROWS, numbers, (n,)))

@@ -176,6 +176,7 @@ def situation_testing(
         "favourable": favourable.item() if isinstance(favourable, np.generic) else favourable,
         "distance": distance.setting if isinstance(distance, Gower) else _name(distance),
         "typical_distance": typical,
+        "counterfactuals": None if counterfactuals is None else counterfactuals.settings,
     }
     return SituationTestingResult(table, settings, question, evidence, cases)
 

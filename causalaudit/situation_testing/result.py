@@ -1,5 +1,6 @@
 """The answer of a situation test."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -7,6 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.errors import DataError
 from causalaudit.people import check_share
 from causalaudit.results import AuditResult, IntervalKind, headline_of, interval_table, verdict_table
@@ -19,7 +21,6 @@ from causalaudit.situation_testing.summary import count_cases
 from causalaudit.storage import storable
 
 if TYPE_CHECKING:
-    import arviz as az
     from matplotlib.axes import Axes
 
 
@@ -75,6 +76,7 @@ class SituationTestingResult(AuditResult):
     evidence: SituationEvidence
     draw_cases: np.ndarray | None = None
     KIND: ClassVar[str] = "situation testing"
+    VALUE: ClassVar[str] = "delta"
 
     @property
     def title(self) -> str:
@@ -139,6 +141,12 @@ class SituationTestingResult(AuditResult):
             structural=structural,
             sampling=sampling,
         )
+
+    def by_unit(self, beside: Sequence[AuditResult] = ()) -> pd.DataFrame:
+        """Return the verdicts with `case` (the papers' case) and `mean` (of delta); see `AuditResult.by_unit`."""
+        table = self.at()
+        mean = table.get("delta_mean", table["delta"]).to_numpy()
+        return self.verdicts.assign(case=table["beyond_tau"].to_numpy(), mean=mean)
 
     def complaints(self, complainants: "pd.Index[Any]") -> list[Complaint]:
         """Return the units of the verdicts on some complainants."""
@@ -250,10 +258,8 @@ class SituationTestingResult(AuditResult):
 
         return plot_cases(self, ax=ax) if len(self.question.sizes) > 1 else plot_forest(self, ax=ax)
 
-    def to_inference_data(self) -> "az.InferenceData":
+    def to_inference_data(self) -> InferenceData:
         """Return delta at every draw, k and complainant, beside the table as constant data."""
-        import arviz as az
-
         labels = self.evidence.complainants.to_numpy()
         coords = {"k": list(self.question.sizes), "complainant": labels}
         shape = (len(self.question.sizes), len(labels))
@@ -266,10 +272,10 @@ class SituationTestingResult(AuditResult):
         )
         counts = self.evidence.draws
         if counts is None:
-            return az.InferenceData(constant_data=constants)
+            return inference_data(constant_data=constants)
         delta = np.stack([counts.delta(place) for place in range(shape[0])], axis=1)
         draws = xr.Dataset(
             {"delta": (("chain", "draw", "k", "complainant"), delta[None])},
             {"chain": [0], "draw": np.arange(len(delta)), **coords},
         )
-        return az.InferenceData(posterior=draws, constant_data=constants)
+        return inference_data(posterior=draws, constant_data=constants)

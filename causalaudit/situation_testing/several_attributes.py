@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.errors import DataError
 from causalaudit.people import check_table, pick_column
 from causalaudit.results import AuditResult, headline_of, interval_table, verdict_table
@@ -18,8 +19,8 @@ from causalaudit.situation_testing.summary import count_cases
 from causalaudit.storage import storable
 
 if TYPE_CHECKING:
-    import arviz as az
     from matplotlib.axes import Axes
+
 
 _MUST_AGREE = ("k", "alpha", "prob", "tau", "direction", "centres")
 
@@ -45,6 +46,7 @@ class MultipleDiscriminationResult(AuditResult):
     singles: tuple[SituationTestingResult, ...]
     draw_cases: np.ndarray | None = None
     KIND: ClassVar[str] = "multiple discrimination"
+    VALUE: ClassVar[str] = "mean delta"
 
     @property
     def title(self) -> str:
@@ -85,6 +87,12 @@ class MultipleDiscriminationResult(AuditResult):
             value=table["delta"],
         )
 
+    def by_unit(self, beside: Sequence[AuditResult] = ()) -> pd.DataFrame:
+        """Return the verdicts with `case` (beyond tau by every attribute) and `mean`; see `AuditResult.by_unit`."""
+        verdicts = self.verdicts
+        beyond = self.table.loc[self.settings["k"][0], "beyond_tau"].to_numpy()
+        return verdicts.assign(case=beyond, mean=verdicts["value"])
+
     @property
     def headline(self) -> "pd.Series[float]":
         k = self.settings["k"][0]
@@ -97,10 +105,8 @@ class MultipleDiscriminationResult(AuditResult):
 
         return plot_cases(self, ax=ax)
 
-    def to_inference_data(self) -> "az.InferenceData":
+    def to_inference_data(self) -> InferenceData:
         """Return the number of cases at every draw and k, if it is known, beside the verdicts as constant data."""
-        import arviz as az
-
         shape = (len(self.settings["k"]), -1)
         coords = {"k": list(self.settings["k"]), "complainant": self.table.loc[self.settings["k"][0]].index.to_numpy()}
         constants = {
@@ -109,9 +115,9 @@ class MultipleDiscriminationResult(AuditResult):
         }
         fixed = xr.Dataset(constants, coords)
         if self.draw_cases is None:
-            return az.InferenceData(constant_data=fixed)
+            return inference_data(constant_data=fixed)
         cases = xr.Dataset({"cases": (("chain", "draw", "k"), self.draw_cases.T[None])}, {"k": coords["k"]})
-        return az.InferenceData(posterior=cases, constant_data=fixed)
+        return inference_data(posterior=cases, constant_data=fixed)
 
 
 def multiple_discrimination(results: Sequence[SituationTestingResult]) -> MultipleDiscriminationResult:

@@ -276,7 +276,8 @@ class _Unpacker:
 
     def _objects(self, value: dict[str, Any]) -> np.ndarray:
         flat = np.empty(len(value["items"]), dtype=object)
-        flat[:] = self.unpack(value["items"])
+        for place, item in enumerate(self.unpack(value["items"])):  # all at once, numpy would open tuples
+            flat[place] = item
         return flat.reshape(value["shape"]).astype(np.dtype(value["dtype"]))
 
     def _column(self, value: dict[str, Any]) -> Any:

@@ -6,6 +6,7 @@ import pytest
 import schooling
 from recourse_people import assert_same_answers
 from schooling import ARGUMENTS, BINNED, STANDS, actions, binned, classifier, learned_cuts, sample
+from scipy import stats
 
 import causalaudit as ca
 from causalaudit.decisions import decide_draws
@@ -89,21 +90,30 @@ def test_counts_are_those_of_counterfactuals_one_by_one(people, posterior, resul
     assert checked >= 15
 
 
-def test_what_an_action_keeps_responds(people):
+@pytest.mark.parametrize("r", [1, 0.5, 0, -1])
+def test_what_an_action_keeps_responds(people, r):
     """More schooling may give a better job to those of whom only schooling and a bad job are known."""
     posterior = ca.fit(schooling.scm(schooling.known), people, draws=4, chains=50, seed=1, progress=False)
+    posterior = posterior.with_coupling({"job": r})
     rule = lambda table: (table["job"] == "high") | (table["region"] == "n")  # noqa: E731
     arguments = {**ARGUMENTS, "features": ["school", "job", "region"], "actions": FREE, "support": 0.01}
     hired = ca.audit_recourse(people, rule, posterior=posterior, **arguments)
+    assert (
+        hired.settings["coupling"] == {"sex": "monotone", "school": "gumbel", "job": r, "hours": "monotone"} or r == 1
+    )
     actions = hired.actions({"school": "none", "job": "low"})
     (row,) = [place for place, action in enumerate(actions["action"]) if action == {"school": "much"}]
     # The chance of the noise of who was not hired with no schooling that hires with much of it.
     low, high = (1 / (1 + np.exp(-(-1.0 + 1.2 * school))) for school in (0, 2))
-    expected = (high - low) / (1 - low)
+    # Noise above 1 - p gives a job; that in the other world has the correlation r with it, on the normal scale.
+    ends = stats.norm.ppf([1 - low, high])
+    both = stats.multivariate_normal([0, 0], [[1, -r], [-r, 1]], allow_singular=True).cdf(ends)
+    expected = both / (1 - low)
+    assert r != 1 or expected == pytest.approx((high - low) / (1 - low))
     sizes = hired.candidates.sizes[:, hired.place({"school": "none", "job": "low"})]
     for group in (0, 1):
         error = np.sqrt(expected * (1 - expected) / sizes[group] / 200)
-        assert abs(actions[f"effectiveness{group}"][row] - expected) < 4 * error
+        assert abs(actions[f"effectiveness{group}"][row] - expected) <= 4 * error
 
 
 def test_numbers_that_are_not_binned_respond_as_they_are(people):

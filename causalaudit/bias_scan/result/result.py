@@ -1,12 +1,13 @@
 """The answer of a bias scan."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
+from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.bias_scan.evidence.disparity import compare, disparity_draws, disparity_variances
 from causalaudit.bias_scan.evidence.expected_people import ExpectedPeople
 from causalaudit.bias_scan.evidence.lattice import Lattice
@@ -17,8 +18,9 @@ from causalaudit.results import AuditResult, IntervalKind, headline_of, interval
 from causalaudit.storage import storable
 
 if TYPE_CHECKING:
-    import arviz as az
     from matplotlib.axes import Axes
+
+_COMPARED = ["disparity", "disparity_mean", "credible_low", "credible_high"]
 
 
 @storable
@@ -64,6 +66,7 @@ class BiasScanResult(AuditResult):
     null_scores: np.ndarray | None = None
     inclusion: pd.DataFrame | None = None
     KIND: ClassVar[str] = "bias scan"
+    VALUE: ClassVar[str] = "disparity"
 
     @property
     def title(self) -> str:
@@ -203,19 +206,45 @@ class BiasScanResult(AuditResult):
         side of the protected people. The probability that the disparity is on the side looked for is given with `split`
         alone: of people who were searched it would be flattered.
         """
-        honest = self.measured.draws is not None and self.settings["split"] is not None
-        masks = [self.question.masks(subgroup) for subgroup in self.subgroups]
+        flagged, rule = self._flagged()
+        return self._judged(self.subgroups, flagged, rule, self.table["disparity"])
+
+    def by_unit(self, beside: Sequence[AuditResult] = ()) -> pd.DataFrame:
+        """Return verdicts on all subgroups that this or another scan of the same question found.
+
+        Each is flagged by the interval of its own disparity here, since the test of a search is about what that search
+        found. `case` says whether the disparity is on the side looked for, `mean` is its posterior mean. See
+        `AuditResult.by_unit`.
+        """
+        found = [
+            subgroup for scan in (*beside, self) if isinstance(scan, BiasScanResult) for subgroup in scan.subgroups
+        ]
+        subgroups = list({in_words(subgroup): subgroup for subgroup in found}.values())
+        rows = pd.DataFrame([self.disparity(subgroup) for subgroup in subgroups], columns=_COMPARED)
+        disparity = rows["disparity"].to_numpy(dtype=float)
+        flagged, rule = self._by_interval(rows)
+        case = disparity > 0 if self.question.positive else disparity < 0
+        mean = rows["disparity_mean"].astype(float).fillna(rows["disparity"].astype(float)).to_numpy()
+        return self._judged(subgroups, flagged, rule, disparity).assign(case=case, mean=mean)
+
+    def _judged(
+        self, subgroups: Sequence[Mapping[str, Any]], flagged: np.ndarray, rule: str, value: Any
+    ) -> pd.DataFrame:
+        masks = [self.question.masks(subgroup) for subgroup in subgroups]
         variances = np.array([disparity_variances(self.measured, one) for one in masks]).reshape(-1, 2)
-        flagged, rule = self._flagged(honest)
         return verdict_table(
-            [self._unit(subgroup) for subgroup in self.subgroups],
+            [self._unit(subgroup) for subgroup in subgroups],
             flagged,
             rule=rule,
-            probability=[self._probability(one) for one in masks] if honest else np.nan,
-            value=self.table["disparity"].to_numpy(dtype=float),
+            probability=[self._probability(one) for one in masks] if self._honest else np.nan,
+            value=np.asarray(value, dtype=float),
             structural=variances[:, 0],
             sampling=variances[:, 1],
         )
+
+    @property
+    def _honest(self) -> bool:
+        return self.measured.draws is not None and self.settings["split"] is not None
 
     def _unit(self, subgroup: Mapping[str, Any]) -> str:
         side = "higher" if self.question.positive else "lower"
@@ -228,20 +257,26 @@ class BiasScanResult(AuditResult):
             return np.nan
         return float(((draws > 0) if self.question.positive else (draws < 0)).mean())
 
-    def _flagged(self, honest: bool) -> tuple[np.ndarray, str]:
+    def _flagged(self) -> tuple[np.ndarray, str]:
         """Return who is flagged, and by which rule: a test or an honest interval, never a score."""
         best = np.arange(len(self.table)) == 0
         if self.p_value is not None:
             alpha, null = self.settings["alpha"], self.settings["null"]
             rule = f"the best subgroup, if its p-value ({null} null, the search included) is at most {alpha:g}"
             return best & (self.p_value <= alpha), f"{rule}; the others are not tested"
-        if honest:
-            side, end = ("above", "credible_low") if self.question.positive else ("below", "credible_high")
-            beyond = self.table[end] > 0 if self.question.positive else self.table[end] < 0
-            words = interval_words(self.settings["prob"], HONEST)
-            return beyond.to_numpy(dtype=bool), f"its interval ({words}; each subgroup by itself) is {side} 0"
+        if self._honest:
+            return self._by_interval(self.table)
         advice = "split=" if self.measured.counterfactual else "permutations=, or split= with draws="
         return best & False, f"none: a score is no test, and the search is not accounted for without {advice}"
+
+    def _by_interval(self, rows: pd.DataFrame) -> tuple[np.ndarray, str]:
+        """Return which subgroups have an interval beyond 0 on the side looked for, and the rule in words."""
+        if self.measured.draws is None:
+            return np.zeros(len(rows), dtype=bool), "none: without draws= there is no interval"
+        side, end = ("above", "credible_low") if self.question.positive else ("below", "credible_high")
+        beyond = (rows[end] > 0 if self.question.positive else rows[end] < 0).to_numpy(dtype=bool)
+        words = interval_words(self.settings["prob"], self.search_words)
+        return beyond, f"its interval ({words}; each subgroup by itself) is {side} 0"
 
     @property
     def headline(self) -> "pd.Series[float]":
@@ -260,9 +295,8 @@ class BiasScanResult(AuditResult):
         """Draw the subgroups and their counterparts, with intervals if there are draws."""
         return plot_disparity(self, ax=ax)
 
-    def to_inference_data(self) -> "az.InferenceData":
+    def to_inference_data(self) -> InferenceData:
         """Return the draws of the disparity of each subgroup, and the null scores as constant data."""
-        import arviz as az
         import xarray as xr
 
         constants: dict[str, Any] = {
@@ -279,4 +313,4 @@ class BiasScanResult(AuditResult):
             values = np.stack(kept, axis=-1)[None]
             coords |= {"chain": [0], "draw": np.arange(values.shape[1])}
             groups["posterior"] = xr.Dataset({"disparity": (("chain", "draw", "rank"), values)}, coords)
-        return az.InferenceData(**groups)  # type: ignore[arg-type]
+        return inference_data(**groups)

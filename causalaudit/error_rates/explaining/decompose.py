@@ -27,6 +27,7 @@ from causalaudit.error_rates.explaining.terms import (
 from causalaudit.errors import DataError, nearest
 from causalaudit.people import Protected, check_draws, check_seed, check_share
 from causalaudit.scm.columns import check_support
+from causalaudit.scm.noise import Coupling
 
 if TYPE_CHECKING:
     from causalaudit.inference import Posterior
@@ -48,7 +49,7 @@ def decompose_error_rates(
     baseline: Any = None,
     contrast: Any = None,
     population: Population = "standardise",
-    coupling: str | Mapping[str, str] | None = None,
+    coupling: Coupling | Mapping[str, Coupling] | None = None,
     draws: int | None = None,
     prob: float = 0.9,
     seed: int = 0,
@@ -99,8 +100,8 @@ def decompose_error_rates(
         too; intervals are about the population of the program, and shorter, if it is right.
         ``"exact"``: the same without Monte-Carlo error, where all sites are finite.
     coupling
-        The assumption on discrete noise, for all variables or by variable, as in `counterfactuals`; see
-        `SCM.couplings`. Terms depend on it.
+        How worlds share noise, for all variables or by variable, as in `counterfactuals`; see `SCM.couplings`. By
+        default as the posterior's program says. Terms depend on it.
     draws
         How many draws; default all. With few, intervals of ``"standardise"`` are too wide: several times as many as
         the program has parameters are enough.
@@ -138,7 +139,7 @@ def decompose_error_rates(
     Definitions 1 to 3 with their direction, the effect of treatment on the treated (equation 20), and the natural
     direct and indirect effects (equations 33 and 34).
 
-    The noise of discrete variables is an assumption (`coupling`): the indirect and the spurious terms depend on it, the
+    How worlds share noise is an assumption (`coupling`): the indirect and the spurious terms depend on it, the
     total and the direct term of the first decomposition do not.
 
     References

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.error_rates.explaining.plots import plot_contributions
 from causalaudit.error_rates.explaining.terms import TERMS, term_values
 from causalaudit.errors import DataError
@@ -16,8 +17,8 @@ from causalaudit.results import AuditResult, IntervalKind, headline_of, interval
 from causalaudit.storage import storable
 
 if TYPE_CHECKING:
-    import arviz as az
     from matplotlib.axes import Axes
+
 
 _QUESTION = ("protected", "baseline", "contrast", "outcome", "y", "yhat")
 # Below this a difference of rates is rounding, not a sign.
@@ -40,6 +41,7 @@ class _Answer(AuditResult):
 
     measures: pd.DataFrame
     rates: pd.DataFrame
+    VALUE: ClassVar[str] = "difference of rates"
 
     @property
     def title(self) -> str:
@@ -172,17 +174,17 @@ class ErrorRateResult(_Answer):
         probability = self._directed((values > _ROUNDING).mean(axis=0), (values < -_ROUNDING).mean(axis=0))
         within = np.full(len(self.table), 0.0 if self.settings["method"] == "exact" else np.nan)
         sampling = within if self.monte_carlo is None else self.monte_carlo["error"] ** 2
-        return self._verdicts(probability, self.table["sd"] ** 2, sampling)
+        number = len(values)
+        structural = self.table["sd"] ** 2 * (number - min(1, number - 1)) / number  # variances of a population add up
+        return self._verdicts(probability, structural, sampling)
 
     @property
     def headline(self) -> "pd.Series[float]":
         """The total at each draw: the error rate of the contrast level minus that of the baseline."""
         return headline_of(term_values(self.draws)[:, 0], "total")
 
-    def to_inference_data(self) -> "az.InferenceData":
+    def to_inference_data(self) -> InferenceData:
         """Return the nested rates and the additive terms at every draw."""
-        import arviz as az
-
         s = self.settings
         levels = [str(s["baseline"]), str(s["contrast"])]
         terms = term_values(self.draws).reshape(1, len(self.draws), -1, len(TERMS))
@@ -199,7 +201,7 @@ class ErrorRateResult(_Answer):
             "decomposition": [1, 2, 3, 4],
             "term": list(TERMS),
         }
-        return az.InferenceData(posterior=xr.Dataset(variables, coords))
+        return inference_data(posterior=xr.Dataset(variables, coords))
 
 
 @storable
@@ -271,10 +273,8 @@ class ErrorRateEstimate(_Answer):
         values = self.table["mean"][0] if self.draws is None else term_values(self.draws)[:, 0]
         return headline_of(values, "total")
 
-    def to_inference_data(self) -> "az.InferenceData":
+    def to_inference_data(self) -> InferenceData:
         """Return the estimates as constant data and, with bootstrap intervals, the nested rates at every draw."""
-        import arviz as az
-
         shape, dims, low = (4, len(TERMS)), ("decomposition", "term"), f"{self.settings['interval']}_low"
         constants = xr.Dataset(
             {
@@ -284,11 +284,11 @@ class ErrorRateEstimate(_Answer):
             {"decomposition": [1, 2, 3, 4], "term": list(TERMS)},
         )
         if self.draws is None:
-            return az.InferenceData(constant_data=constants)
+            return inference_data(constant_data=constants)
         levels = [str(self.settings["baseline"]), str(self.settings["contrast"])]
         names = ("chain", "draw", "read", "made_by", "given")
         coords = {"chain": [0], "draw": np.arange(len(self.draws)), **dict.fromkeys(names[2:], levels)}
-        return az.InferenceData(
+        return inference_data(
             posterior=xr.Dataset({"rate": (names, self.draws[None])}, coords), constant_data=constants
         )
 

@@ -42,7 +42,7 @@ class _Pass:
         free = [World(do, {**do, question.outcome: question.y}) for do in own]
         held = [World({**do, **hold}, {}) for do in own] if hold else []
         left = len(held)  # the worlds from which people depart are the last two so far
-        anew = [World({**own[xi], **hold}, {}, left + 1 - xi) for xi in (0, 1)] if self.people.independent else []
+        anew = [World({**own[xi], **hold}, {}, left + 1 - xi) for xi in (0, 1)] if self.people.drawn_anew else []
         thetas, chances = self._thetas(numbers, [*free, *held, *anew])
         factual = thetas[left : left + 2]
         other = thetas[left + 2 :] or factual

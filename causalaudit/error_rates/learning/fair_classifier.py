@@ -74,10 +74,11 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         indirect effects (33, 34) on everybody with one of the two levels, whatever their outcome.
     margin, confidence
         None, or "confidence" with the probability that all bounds hold in the population: so many standard errors of
-        each term, from the influence function, are spared on either side (Bonferroni). A randomised table is the mean
-        of five that were learnt without a fifth of the people each, so that it is these who say what its terms are; a
-        rule that is not random spares errors in the people that it was learnt from, and has seen them. Few people and
-        narrow bounds leave a rule that decides nearly alike for everybody: see `certificate_`.
+        each term, from the influence function, are spared on either side (Bonferroni). Five rules are
+        learnt without a fifth of the people each, who then say what their terms are. A randomised table is the mean of
+        five such tables; any other rule is learnt from everybody, and spares by how much the terms of the five differ
+        between those left out and those learnt from. Few people and narrow bounds leave a rule that decides nearly
+        alike for everybody: see `certificate_`.
     y
         The value of the outcome among whose people error rates are compared: by default the first class, so that with
         0/1 labels it is false positive rates. A list of both: equalized odds, each bound for both.
@@ -136,8 +137,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         are not identified, or if nothing is bounded (see `error_rate_terms`). They are what `estimate_error_rates` says
         of the same people and rule. With both outcomes, by outcome and term.
     certificate_ : pandas.DataFrame or None
-        With a margin, of each bounded term: `estimate` and `sd`, `limit` (what it stays below with the confidence asked
-        for), and `bound`.
+        With a margin, of each bounded term: `estimate` (for people that the rule has not seen) and `sd`, `limit` (what
+        it stays below with the confidence asked for), and `bound`.
     accuracy_, objective_ : float
         In the people of `fit`: the probability that a decision is right; and what was minimised, the share of wrong
         decisions (a table) or the penalised loss.

@@ -35,6 +35,10 @@ class Limits:
         """Return limits for what is too small by some amounts."""
         return replace(self, low=np.minimum(self.low - by, 0.0), high=np.maximum(self.high - by, 0.0))
 
+    def narrowed(self, by: np.ndarray) -> "Limits":
+        """Return limits that are narrower on both sides by some amounts, and hold 0."""
+        return replace(self, low=np.minimum(self.low + by, 0.0), high=np.maximum(self.high - by, 0.0))
+
     def scaled(self, share: float) -> "Limits":
         """Return narrower limits."""
         return replace(self, low=share * self.low, high=share * self.high)

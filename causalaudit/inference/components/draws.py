@@ -60,6 +60,8 @@ class ComponentFit:
             nothing = np.zeros((1, 0))
             return MethodDraws("exact", nothing, density.over(nothing))
         density = density.with_prior(partial(self.prior.of, component.parameters))
+        if self.request.start is not None:
+            density = density.with_start(self.request.start)
         seed = int(spawn(self.request.seed, "component", number).generate_state(1)[0])
         return self.method.run(density, self.request.with_seed(seed))
 

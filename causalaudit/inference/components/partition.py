@@ -38,8 +38,9 @@ def components_of(scm: SCM, values: Tensors) -> list[Component]:
     """Split a program into components, as its dependences say and as changing its parameters confirms.
 
     Parameters and variables are the nodes of a graph. A parameter is joined to the variables and to the parameters
-    whose distributions it enters, a latent to the variables that it enters; what has a column is known, and joins
-    nothing. Given the data, the connected parts of that graph are independent a posteriori.
+    whose distributions it enters, a latent to the variables that it enters, and two variables that are confounded to
+    one another; what has a column is known, and joins nothing else. Given the data, the connected parts of that graph
+    are independent a posteriori.
 
     Parameters
     ----------
@@ -65,6 +66,7 @@ def _parts(scm: SCM, depends_on: Mapping[str, frozenset[str]]) -> list[Component
     graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from((*scm.parameters, *scm.variables))
     graph.add_edges_from((source, site) for site in graph for source in depends_on[site] if source in joining)
+    graph.add_edges_from((pair.first, pair.second) for pair in scm.confounding)
     return [_component(scm, depends_on, part) for part in nx.connected_components(graph)]
 
 

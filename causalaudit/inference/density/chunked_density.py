@@ -16,7 +16,8 @@ from causalaudit.progress import pieces
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Tensors
 
-# Numbers (rows x states x nodes) that an array of one pass holds, 512 KiB; derivatives keep a few hundred such arrays.
+# Numbers (rows x states x nodes, also those of a rectangle of two discrete variables) that an array of one pass holds,
+# 512 KiB; derivatives keep a few hundred such arrays.
 _PIECE = 2**16
 _NODES = 16  # that one continuous latent has, more or less
 
@@ -34,7 +35,7 @@ def marginal_density(scm: SCM, values: Tensors) -> ProgramDensity:
         If more than one continuous latent would have to be integrated out.
     """
     rows = DistinctRows.of(scm, values)
-    most = _PIECE // (LatentStates(scm).count * (_NODES if continuous_latents(scm) else 1))
+    most = max(1, _PIECE // (LatentStates(scm).count * (_NODES if continuous_latents(scm) else 1) * scm.nodes))
     if len(rows) <= most:
         return MarginalDensity(scm, rows)
     return ChunkedDensity([MarginalDensity(scm, rows.part(piece)) for piece in pieces(len(rows), budget=most)], rows)

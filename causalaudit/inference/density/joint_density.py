@@ -65,8 +65,8 @@ class JointDensity(ProgramDensity):
 
     @property
     def run_size(self) -> int:
-        """How many people one run of the program stands for: people × states."""
-        return self.people * self.states.count
+        """How many people one run of the program stands for: people × states × nodes of rectangles."""
+        return self.people * self.states.count * self.scm.nodes
 
     def split(self, vector: torch.Tensor) -> tuple[Tensors, Tensors]:
         """Cut vectors (the last axis) into the numbers of each parameter, and of each latent."""

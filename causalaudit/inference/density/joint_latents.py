@@ -19,14 +19,14 @@ class JointLatents:
     @property
     def drawing_size(self) -> int:
         """How many people one run of the program stands for when latents are drawn."""
-        return self.people * self.states.count
+        return self.people * self.states.count * self.scm.nodes
 
     def draw(self, theta: Tensors, continuous: Tensors, uniform: torch.Tensor | None) -> Tensors:
         """Add the finite latents, drawn from their conditional (without uniforms: the most probable state)."""
         if self.states.count == 1:
             return continuous
         score, repeated = Score(), {name: value.repeat(self.states.count) for name, value in continuous.items()}
-        run(self.scm.program, self.drawing_size, score, Intervene({**theta, **self._crossed, **repeated}))
+        run(self.scm.program, self.people * self.states.count, score, Intervene({**theta, **self._crossed, **repeated}))
         by_state = score.total.unflatten(-1, (self.states.count, self.people))
         state = choose_state(by_state, uniform)
         return {**continuous, **{name: values[state] for name, values in self.states.values.items()}}

@@ -61,7 +61,7 @@ class LatentIntegrand:
 
     def __init__(self, scm: SCM, name: str, people: Tensors) -> None:
         self.scm, self.name, self.people = scm, name, people
-        self.inside = {name, *scm.graph.successors(name)}
+        self.inside = scm.with_partners({name, *scm.graph.successors(name)})
         self.outside = set(scm.variables) - self.inside
         self.count = len(next(iter(people.values())))
         self._copies: dict[int, Tensors] = {}

@@ -2,8 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -145,6 +146,8 @@ class ProgramDensity(ABC):
         How many latents of each person follow, and how many people there are.
     run_size
         How many people one run of the program stands for.
+    start
+        A vector from which the search for the maximum begins; None: at the best of some draws from the prior.
     """
 
     scm: SCM
@@ -152,6 +155,7 @@ class ProgramDensity(ABC):
     labels: list[str]
     parameter_size: int
     latent_shape: tuple[int, int] = (0, 0)
+    start: np.ndarray | None = None
 
     @property
     def name(self) -> str:
@@ -207,6 +211,13 @@ class ProgramDensity(ABC):
     def with_prior(self, vectors: PriorVectors) -> "ProgramDensity":
         """Return the density with vectors of its prior from elsewhere: drawing them runs the program once for each."""
         return self
+
+    def with_start(self, values: Mapping[str, np.ndarray]) -> Self:
+        """Return the density whose maximum is searched from these values of its parameters, if they are possible."""
+        other = copy(self)
+        start = self.unconstrain({name: np.asarray(values[name])[None] for name in self.scm.parameters})[0]
+        other.start = start if np.isfinite(start).all() else None
+        return other
 
     @abstractmethod
     def unconstrain(self, values: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -61,13 +61,15 @@ class Marginal:
 
     @property
     def run_size(self) -> int:
-        """How many people one run of the program stands for: rows × states × nodes."""
-        return self.quadrature.run_size if self.quadrature else len(self.rows) * self.states.count
+        """How many people one run of the program stands for: rows × states × nodes, those of rectangles too."""
+        people = self.quadrature.run_size if self.quadrature else len(self.rows) * self.states.count
+        return people * self.scm.nodes
 
     @property
     def drawing_size(self) -> int:
         """How many people one run of the program stands for when latents are drawn."""
-        return len(self.rows) * self.states.count * (self.quadrature.drawing_nodes if self.quadrature else 1)
+        people = len(self.rows) * self.states.count * (self.quadrature.drawing_nodes if self.quadrature else 1)
+        return people * self.scm.nodes
 
     def log_likelihood(self, parameters: Messenger, following: bool = False) -> torch.Tensor:
         """Return log p(variables) of each distinct row.

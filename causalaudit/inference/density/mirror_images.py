@@ -27,7 +27,7 @@ def warn_of_mirror_images(scm: SCM) -> None:
                 f"has two mirror images, over which its means are taken. Give {loadings[0]!r} a positive prior, "
                 "for example HalfNormal.",
                 CausalAuditWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
 

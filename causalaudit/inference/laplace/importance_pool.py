@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import arviz as az
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
+from causalaudit.arviz_versions import pareto_smoothed
 from causalaudit.inference.density.log_density import DensityParts, ProgramDensity, joined, log_joint
 from causalaudit.inference.laplace.interpolation import densities_of_draws
 from causalaudit.inference.laplace.proposals import Proposal
@@ -137,8 +137,8 @@ class ImportancePool:
 
     @cached_property
     def _pareto(self) -> tuple[np.ndarray, float]:
-        smoothed, pareto_k = az.psislw(self.log_weights.copy())
-        return np.asarray(smoothed) - logsumexp(smoothed), float(pareto_k)
+        smoothed, pareto_k = pareto_smoothed(self.log_weights)
+        return smoothed - logsumexp(smoothed), float(pareto_k)
 
     @property
     def smoothed(self) -> np.ndarray:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arviz_versions import InferenceData
+from causalaudit.arviz_versions import inference_data as in_groups
 from causalaudit.inference.density.log_density import DensityParts
 from causalaudit.scm import SCM
 
@@ -22,7 +23,7 @@ def inference_data(
     statistics: Mapping[str, Any],
     by_draw: Mapping[str, np.ndarray],
     by_step: Mapping[str, np.ndarray],
-) -> az.InferenceData:
+) -> InferenceData:
     """Arrange draws by chain (`shape`: chains and draws of each); a single point is repeated."""
     people = {name: ("individual", scm.codec.numbers(name, tensor)) for name, tensor in scm.encode(data).items()}
     individuals = {"individual": data.index.to_numpy()}
@@ -40,7 +41,7 @@ def inference_data(
             name: (("chain", "draw", "individual"), _split(value, shape)) for name, value in parts.latents.items()
         }
         groups["latents"] = xr.Dataset(latents, coords={**_numbers(shape), **individuals})
-    return az.InferenceData(**groups)  # type: ignore[arg-type]
+    return in_groups(**groups)
 
 
 def chained(scm: SCM, shape: Shape, values: Mapping[str, np.ndarray]) -> xr.Dataset:

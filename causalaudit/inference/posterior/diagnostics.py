@@ -46,6 +46,8 @@ class Diagnostics:
         Those that are judged; empty if it is all.
     components : tuple of Diagnostics
         Where the posterior factorises, those of each of its independent parts; the verdict is that of the worst.
+    inert : tuple of str
+        Parameters that enter nothing, because edges were cut (`SCM.without`): their posterior is their prior.
     searched : str or None
         Where modes were searched, and how many were found, in words; None if there was no search.
     """
@@ -57,10 +59,15 @@ class Diagnostics:
     fits: bool | None = None
     parameters: tuple[str, ...] = ()
     components: "tuple[Diagnostics, ...]" = ()
+    inert: tuple[str, ...] = ()
     searched: str | None = None
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, [self.verdict, self.searched, self.predictive or UNCHECKED]))
+        lines = [self.verdict, *([self.searched] if self.searched else []), self.predictive or UNCHECKED]
+        if self.inert:
+            names = ", ".join(map(repr, self.inert))
+            lines.append(f"Inert, as edges were cut: {names}. They enter nothing, and have their priors.")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         return diagnostics_html(str(self), self.numbers)

@@ -1,15 +1,16 @@
 """The posterior: parameter draws beside the program and the data they belong to."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arviz_versions import InferenceData, add_group, chain_table, group_names, statistics_table
 from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference.density.joint_density import JointDensity
 from causalaudit.inference.density.log_density import ProgramDensity
@@ -20,6 +21,7 @@ from causalaudit.inference.posterior.modes_in_words import misses_modes
 from causalaudit.inference.posterior.predictive_check import predictive_verdict
 from causalaudit.inference.posterior.storage import SavedPosterior, write_posterior
 from causalaudit.scm import SCM
+from causalaudit.scm.noise import Coupling
 from causalaudit.scm.simulation import simulate
 
 
@@ -40,7 +42,7 @@ class Posterior:
         The program.
     data : pandas.DataFrame
         The people it was fitted to, all columns.
-    idata : arviz.InferenceData
+    idata : arviz.InferenceData, or xarray.DataTree with ArviZ 1
         Groups `posterior`, `sample_stats`, `observed_data`, `log_prior` and, after `log_likelihood` was
         called, `log_likelihood`. A program without parameters has no `posterior` and no `log_prior`.
     settings : dict
@@ -49,7 +51,7 @@ class Posterior:
 
     scm: SCM
     data: pd.DataFrame
-    idata: az.InferenceData
+    idata: InferenceData
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -90,7 +92,7 @@ class Posterior:
 
     def latents(self, people: "pd.Index[Any]") -> dict[str, np.ndarray]:
         """Return the draws (first axis) of latents that were drawn together with the parameters, of some people."""
-        if "latents" not in self.idata.groups():
+        if "latents" not in group_names(self.idata):
             return {}
         at = self.data.index.get_indexer(people)
         arrays = {str(name): value.to_numpy() for name, value in self.idata["latents"].data_vars.items()}
@@ -110,20 +112,20 @@ class Posterior:
         >>> posterior.log_likelihood().shape
         (2, 10, 50)
         """
-        if "latents" in self.idata.groups():
+        if "latents" in group_names(self.idata):
             raise InferenceError(
                 "The latents of this posterior were drawn together with the parameters, because only one continuous "
                 "latent for each person can be integrated out: people have no likelihood of their own here, and there "
                 "is no leave-one-out. Compare programs by `plots.plot_predictive`, or use one continuous latent."
             )
-        if "log_likelihood" not in self.idata.groups():
+        if "log_likelihood" not in group_names(self.idata):
             density = MarginalDensity(self.scm, self.scm.encode(self.data))
             total = len(self.draw_numbers())
             rows = density.likelihood_by_row(self.parameters(), total, progress)
             people = rows[:, density.rows.inverse].reshape(self.settings["chains"], self.settings["draws"], -1)
             coordinates = {"individual": self.data.index.to_numpy()}
             array = xr.DataArray(people, dims=("chain", "draw", "individual"), coords=coordinates)
-            self.idata.add_groups({"log_likelihood": array.to_dataset(name="people")})
+            add_group(self.idata, "log_likelihood", array.to_dataset(name="people"))
         result: xr.DataArray = self.idata["log_likelihood"]["people"]
         return result
 
@@ -133,7 +135,7 @@ class Posterior:
         The interval is the shortest that holds `prob` of the draws. The entries of a parameter with several have the
         names that the SCM gives them (`coords`), else numbers. With chains (method "nuts") the effective size is that
         of the bulk, for each parameter; with importance weights ("laplace", "svi") one for all that were drawn
-        together. Only chains have an r-hat.
+        together. Only chains have an r-hat. What edges that were cut leave without effect (`SCM.inert`) has its prior.
 
         Examples
         --------
@@ -143,10 +145,9 @@ class Posterior:
         ['mean', 'sd', 'credible_low', 'credible_high', 'ess', 'mcse', 'r_hat']
         """
         figures = ["ess", "mcse", "r_hat"]
-        if "posterior" not in self.idata.groups():
+        if "posterior" not in group_names(self.idata):
             return pd.DataFrame(columns=["mean", "sd", "credible_low", "credible_high", *figures], dtype=float)
-        table: Any = az.summary(self.idata, kind="stats", hdi_prob=prob, round_to="none")
-        table.columns = pd.Index(["mean", "sd", "credible_low", "credible_high"])
+        table = statistics_table(self.idata, prob)
         return table.assign(**self._effective_sizes(table["sd"]))
 
     def _effective_sizes(self, sd: "pd.Series[float]") -> dict[str, Any]:
@@ -161,9 +162,8 @@ class Posterior:
         ess = ess.where(~from_chains)
         found = {"ess": ess, "mcse": sd / np.sqrt(ess), "r_hat": pd.Series(np.nan, sd.index)}
         if from_chains.any() and self.settings["draws"] >= 4:
-            chains: Any = az.summary(self.idata, kind="diagnostics", round_to="none")
-            for name, of in (("ess", "ess_bulk"), ("mcse", "mcse_mean"), ("r_hat", "r_hat")):
-                found[name] = found[name].where(~from_chains, chains[of])
+            chains = chain_table(self.idata)
+            found = {name: values.where(~from_chains, chains[name]) for name, values in found.items()}
         return found
 
     def diagnostics(self, by: str | None = None, draws: int = 100, seed: int = 0) -> Diagnostics:
@@ -189,6 +189,7 @@ class Posterior:
         """
         total = len(self.draw_numbers())
         computed = diagnose(self.settings["method"], self.idata["sample_stats"].attrs, total)
+        computed = replace(computed, inert=self.scm.inert)
         if by is None:
             return computed
         fits, words = predictive_verdict(self.predictive(min(draws, total), seed), self.data, by)
@@ -208,6 +209,26 @@ class Posterior:
         """
         numbers = self.draw_numbers(draws)
         return simulate(self.scm, self.parameters(draws), len(self.data), len(numbers), seed, data=self.data)
+
+    def with_coupling(self, coupling: Coupling | Mapping[str, Coupling]) -> "Posterior":
+        """Return the same draws under another assumption on how worlds share noise: see `SCM.couplings`.
+
+        Nothing is fitted again: no data tell couplings apart. Counterfactuals and all auditors obey it.
+
+        Parameters
+        ----------
+        coupling
+            As in `SCM.couplings`: a name or a number from -1 to 1, or a mapping from variables to these. Variables that
+            are not concerned keep what this posterior has for them.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> posterior = ca.fit(ca.models.loan.linear(), ca.datasets.make_loan(50, seed=0))
+        >>> posterior.with_coupling({"salary": 0.5}).scm.couplings()
+        {'gender': 'monotone', 'salary': 0.5, 'balance': 'monotone'}
+        """
+        return replace(self, scm=self.scm.with_coupling(coupling))
 
     def save(self, path: str | Path) -> None:
         """Write the posterior, its data and settings to a netCDF file; `Posterior.load` reads it back.
@@ -233,15 +254,16 @@ class Posterior:
         ------
         SavedFileError
             If the file is damaged, or belongs to another program: structure, families and levels are
-            compared, and the densities of stored draws are computed again.
+            compared, and the densities of stored draws are computed again. Also if the program has chosen another
+            coupling (`SCM.with_coupling`); if it has chosen none, it takes the one that was saved.
         """
         saved = SavedPosterior(Path(path))
         scm = scm.with_columns_of(saved.data)
         saved.refuse_another_structure(scm)
         saved.refuse_other_equations(_density(scm, saved.data, saved.idata))
-        return cls(scm, saved.data, saved.idata, saved.settings)
+        return cls(saved.under_its_coupling(scm), saved.data, saved.idata, saved.settings)
 
 
-def _density(scm: SCM, data: pd.DataFrame, idata: az.InferenceData) -> ProgramDensity:
-    kind = JointDensity if "latents" in idata.groups() else MarginalDensity
+def _density(scm: SCM, data: pd.DataFrame, idata: InferenceData) -> ProgramDensity:
+    kind = JointDensity if "latents" in group_names(idata) else MarginalDensity
     return kind(scm, scm.encode(data))

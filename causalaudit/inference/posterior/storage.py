@@ -5,14 +5,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arviz_versions import InferenceData, group_names, group_of, inference_data
 from causalaudit.errors import InferenceError, SavedFileError
 from causalaudit.inference.density.log_density import Accuracy, ProgramDensity
 from causalaudit.scm import SCM
+from causalaudit.scm.noise import Coupling
 from causalaudit.storage import Artefact, pack, read_artefact, unpack, write_artefact
 
 KIND = "posterior"
@@ -29,6 +30,8 @@ class SavedPosterior:
     ----------
     data, idata, settings
         Those of the posterior.
+    coupling
+        That of its program (`SCM.with_coupling`).
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,8 +43,9 @@ class SavedPosterior:
         content = self._content(artefact)
         self._program, self._check = artefact.header["program"], content["check"]
         self.data: pd.DataFrame = content["data"]
-        self.idata = az.InferenceData(**content["groups"])
+        self.idata = inference_data(**content["groups"])
         self.settings: dict[str, Any] = artefact.header["settings"]
+        self.coupling: dict[str, Coupling] = artefact.header.get("coupling", {})
 
     @staticmethod
     def _content(artefact: Artefact) -> dict[str, Any]:
@@ -57,6 +61,16 @@ class SavedPosterior:
                     f"{self._file!r} is the posterior of another program: its {part} are {self._program.get(part)}, "
                     f"those of the given one {value}."
                 )
+
+    def under_its_coupling(self, scm: SCM) -> SCM:
+        """Return the program under the coupling that was saved; one with another coupling of its own is refused."""
+        if scm.coupling not in ({}, self.coupling):
+            raise SavedFileError(
+                f"{self._file!r} was saved under the coupling {self.coupling or 'of the families'}, but the given "
+                f"program has chosen {scm.coupling}: load it with a program that has chosen none, and use "
+                "Posterior.with_coupling."
+            )
+        return scm.with_coupling(self.coupling)
 
     def refuse_other_equations(self, density: ProgramDensity) -> None:
         """Refuse a program that gives the people or the parameters of two stored draws another density.
@@ -79,30 +93,30 @@ class SavedPosterior:
 
 
 def write_posterior(
-    path: Path, density: ProgramDensity, data: pd.DataFrame, idata: az.InferenceData, settings: Mapping[str, Any]
+    path: Path, density: ProgramDensity, data: pd.DataFrame, idata: InferenceData, settings: Mapping[str, Any]
 ) -> None:
     """Write a posterior to a file, with the densities of two draws by which its program is known again."""
-    groups = {name: idata[name] for name in _GROUPS if name in idata.groups()}
+    groups = {name: group_of(idata, name) for name in _GROUPS if name in group_names(idata)}
     try:
         check = check_numbers(density, idata, "precise")
     except InferenceError:  # a latent that can be integrated out as accurately as the fit needed it, but not better
         check = check_numbers(density, idata, "good")
     content, arrays = pack({"data": data, "groups": groups, "check": check})
-    header = {"settings": dict(settings), "program": _structure(density.scm), "content": content}
+    scm = density.scm
+    header = {
+        "settings": dict(settings), "program": _structure(scm), "coupling": scm.coupling, "content": content,
+    }  # fmt: skip
     write_artefact(path, KIND, header, {"arrays": arrays})
 
 
-def check_numbers(density: ProgramDensity, idata: az.InferenceData, accuracy: Accuracy) -> dict[str, Any]:
+def check_numbers(density: ProgramDensity, idata: InferenceData, accuracy: Accuracy) -> dict[str, Any]:
     """Compute the likelihood of each distinct row, and the priors, of the first and the last draw."""
-    groups = {"posterior": density.scm.parameters, "latents": tuple(idata["latents"]) if _has(idata, "latents") else ()}
+    latents = tuple(group_of(idata, "latents")) if "latents" in group_names(idata) else ()
+    groups = {"posterior": density.scm.parameters, "latents": latents}
     values = {str(name): _ends(idata[group][name]) for group, names in groups.items() for name in names}
     prior = density.over(density.unconstrain(values)).prior
     likelihood = density.likelihood_by_row(values, 2, accuracy=accuracy)
     return {"accuracy": accuracy, "likelihood": likelihood, "prior": prior}
-
-
-def _has(idata: az.InferenceData, group: str) -> bool:
-    return group in idata.groups()
 
 
 def _ends(array: xr.DataArray) -> np.ndarray:
@@ -116,12 +130,14 @@ def _close(one: np.ndarray, two: np.ndarray, relative: float, absolute: float) -
 
 def _structure(scm: SCM) -> dict[str, Any]:
     """Return the structure of a program in JSON types."""
-    structure = {
+    structure: dict[str, Any] = {
         "parameters": scm.parameters,
         "variables": scm.families,
         "edges": sorted(scm.graph.edges),
         "latents": sorted(scm.latents),
         "levels": scm.levels,
     }
+    if scm.confounding:
+        structure["confounding"] = [(pair.first, pair.second, pair.rho) for pair in scm.confounding]
     result: dict[str, Any] = json.loads(json.dumps(structure, default=str))
     return result

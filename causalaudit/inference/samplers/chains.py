@@ -2,9 +2,10 @@
 
 from typing import Any
 
-import arviz as az
 import numpy as np
 
+from causalaudit.arviz_versions import effective_size
+from causalaudit.arviz_versions import r_hat as r_hat_of
 from causalaudit.inference.density.log_density import ProgramDensity
 
 
@@ -31,9 +32,9 @@ def chain_statistics(density: ProgramDensity, vectors: np.ndarray) -> dict[str, 
         split = np.concatenate(halves)
     else:
         split = vectors
-    r_hat = np.array([az.rhat(split[..., at]) if split.shape[1] >= 4 else np.nan for at in range(size)])
+    r_hat = np.array([r_hat_of(split[..., at]) if split.shape[1] >= 4 else np.nan for at in range(size)])
     bulk, tail = (
-        np.array([az.ess(vectors[..., at], method=kind) if draws >= 4 else np.nan for at in range(size)])
+        np.array([effective_size(vectors[..., at], kind) if draws >= 4 else np.nan for at in range(size)])
         for kind in ("bulk", "tail")
     )
     labels = density.labels

@@ -38,12 +38,16 @@ class MethodDraws:
 
 @dataclass(frozen=True)
 class Request:
-    """How many draws are wanted: `chains` × `draws`; `seed` is where everything random flows from."""
+    """How many draws are wanted: `chains` × `draws`; `seed` is where everything random flows from.
+
+    `start` has values of the parameters near the maximum, if such are known.
+    """
 
     draws: int
     chains: int
     seed: int
     progress: bool = False
+    start: Mapping[str, np.ndarray] | None = None
 
     @property
     def total(self) -> int:

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-import arviz as az
 import numpy as np
 import torch
 
+from causalaudit.arviz_versions import pareto_smoothed
 from causalaudit.inference.density.log_density import ProgramDensity
 from causalaudit.inference.posterior.diagnostics import EQUAL, TRUSTED_K
 from causalaudit.inference.samplers.coordinates import WhiteCoordinates
@@ -66,6 +66,6 @@ def _fits(
 ) -> tuple[ProgramDensity, float, float]:
     """Return the density with enough nodes, Pareto k of the importance weights of points, and their efficiency."""
     density = density.refined(coordinates.to_vectors(torch.from_numpy(points[:_CHECKED])).numpy())
-    smoothed, pareto_k = az.psislw(coordinates.log_ratios(lambda at: density.value(at, progress), points))
+    smoothed, pareto_k = pareto_smoothed(coordinates.log_ratios(lambda at: density.value(at, progress), points))
     weights = np.exp(smoothed - np.max(smoothed))
     return density, float(pareto_k), float(weights.mean() ** 2 / (weights**2).mean())

@@ -12,6 +12,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from causalaudit.arviz_versions import group_names
 from causalaudit.counterfactuals import population
 from causalaudit.errors import DataError, InterventionError, nearest
 from causalaudit.recourse.question.actions import Stands
@@ -172,7 +173,7 @@ def model_people(
     asked = population(posterior, None if known else data, rows=labels[who], draws=draws, seed=seed)
     scm.encode(asked.persons)  # refuses people whom the model does not know, even if nothing responds
     targets = {name: _targets(scm, name, people, binned.get(name), bins.get(name)) for name in modelled}
-    return ModelledPeople(scm, people, who, asked, targets, bins, joint="latents" in posterior.idata.groups())
+    return ModelledPeople(scm, people, who, asked, targets, bins, joint="latents" in group_names(posterior.idata))
 
 
 def _check_same(people: CodedPeople, everyone: pd.DataFrame, names: list[str], scm: SCM) -> None:

@@ -42,7 +42,7 @@ def explain_intervals(result: "RecourseResult") -> pd.DataFrame:
 
 
 def judge(result: "RecourseResult") -> pd.DataFrame:
-    """Return the verdicts, notion by notion: both groups of every subgroup, or a row for both of them.
+    """Return verdicts with `case` and `mean`, notion by notion: both groups of every subgroup, or a row for both.
 
     The trade-off compares whole distributions, of which either may lie above the other in places: its interval is of a
     distance, which has no direction, and nor has its unit.
@@ -72,12 +72,13 @@ def _of_notion(result: "RecourseResult", place: int) -> pd.DataFrame:
 
 def _verdicts(units: list[str], flagged: np.ndarray, value: np.ndarray, drawn: np.ndarray | None) -> pd.DataFrame:
     if drawn is None:
-        return verdict_table(units, flagged, rule=RULE, value=value)
+        return verdict_table(units, flagged, rule=RULE, value=value).assign(case=value > 0, mean=value)
     finite = np.isfinite(drawn).all(axis=0)
-    variance = np.where(finite, np.where(finite, drawn, 0.0).var(axis=0), np.nan)
+    known = np.where(finite, drawn, 0.0)
+    mean, variance = (np.where(finite, moment, np.nan) for moment in (known.mean(axis=0), known.var(axis=0)))
     return verdict_table(
         units, flagged, rule=RULE, probability=(drawn > 0).mean(axis=0), value=value, structural=variance
-    )
+    ).assign(case=value > 0, mean=mean)
 
 
 def _disadvantages(result: "RecourseResult", notion: Notion) -> np.ndarray:

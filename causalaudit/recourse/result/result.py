@@ -1,6 +1,6 @@
 """The answer of an audit of recourse."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.errors import DataError, check_count
 from causalaudit.recourse.causal.draw_counts import DrawCounts
 from causalaudit.recourse.causal.twins import TwinComparison
@@ -18,11 +19,10 @@ from causalaudit.recourse.question.coding import Vocabulary
 from causalaudit.recourse.question.items import in_words
 from causalaudit.recourse.result.comparison import Comparison
 from causalaudit.recourse.result.judgement import explain_intervals, judge, mean_gap
-from causalaudit.results import AuditResult
+from causalaudit.results import VERDICT_COLUMNS, AuditResult
 from causalaudit.storage import storable
 
 if TYPE_CHECKING:
-    import arviz as az
     from matplotlib.axes import Axes
 
 
@@ -66,6 +66,7 @@ class RecourseResult(AuditResult):
     """
 
     KIND: ClassVar[str] = "recourse"
+    VALUE: ClassVar[str] = "disadvantage"
 
     values: pd.DataFrame
     notions: tuple[Notion, ...]
@@ -322,6 +323,10 @@ class RecourseResult(AuditResult):
         the variance of sampling is not separated. The trade-off has one row for both groups: its distance has no
         direction.
         """
+        return judge(self)[list(VERDICT_COLUMNS)]
+
+    def by_unit(self, beside: Sequence[AuditResult] = ()) -> pd.DataFrame:
+        """Return the verdicts with `case` (worse off, however little) and `mean`; see `AuditResult.by_unit`."""
         return judge(self)
 
     @property
@@ -340,13 +345,11 @@ class RecourseResult(AuditResult):
 
         return plot_top_subgroups(self, next(iter(TITLES)), ax=ax)
 
-    def to_inference_data(self) -> "az.InferenceData":
+    def to_inference_data(self) -> InferenceData:
         """Return scores, intervals and values by notion and subgroup, as constant data.
 
         With a posterior also the `difference` between group 0 and group 1 in every draw.
         """
-        import arviz as az
-
         labels = self.labels
         coords = {"notion": [notion.label for notion in self.notions], "subgroup": labels}
         shape = (len(self.notions), len(labels))
@@ -356,11 +359,11 @@ class RecourseResult(AuditResult):
         arrays = {str(name): (("notion", "subgroup"), columns[name].to_numpy().reshape(shape)) for name in columns}
         constants = xr.Dataset(arrays, coords)
         if self.draws is None:
-            return az.InferenceData(constant_data=constants)
+            return inference_data(constant_data=constants)
         draws = np.stack([self.draws.differences(notion) for notion in self.notions], axis=1)[None]
         apart = {"difference": (("chain", "draw", "notion", "subgroup"), draws)}
         posterior = xr.Dataset(apart, {"chain": [0], "draw": np.arange(draws.shape[1]), **coords})
-        return az.InferenceData(posterior=posterior, constant_data=constants)
+        return inference_data(posterior=posterior, constant_data=constants)
 
 
 _NO_POSTERIOR = "Probabilities need a posterior: without one, nobody responds, and nothing is uncertain."

@@ -3,7 +3,7 @@
 For discrete families the noise is an *assumption* that no data can check: see `coupling`.
 """
 
-from typing import Any, Literal, get_args
+from typing import Any
 
 import pyro.distributions as pyro_dist
 import torch.distributions as dist
@@ -19,8 +19,8 @@ from causalaudit.scm.noise.quantile import QUANTILES
 from causalaudit.scm.noise.residual import RESIDUALS
 from causalaudit.scm.noise.transformed import Transformed
 
-Coupling = Literal["monotone", "gumbel", "independent"]
-COUPLINGS: tuple[str, ...] = get_args(Coupling)
+Coupling = str | float  # one of the names, or a correlation
+COUPLINGS = ("monotone", "gumbel", "independent")
 
 _FINITE = (dist.Bernoulli, dist.Categorical)
 _SUPPORTED = sorted(
@@ -52,7 +52,7 @@ def has_shape(law: Distribution) -> bool:
     return residual is not None and bool(residual.shapes)
 
 
-def noise_of(law: Distribution, site: str, coupling: str | None = None, shape_has_parents: bool = False) -> Noise:
+def noise_of(law: Distribution, site: str, coupling: Coupling | None = None, shape_has_parents: bool = False) -> Noise:
     """Return the noise of a site from the distribution its program gives it.
 
     Parameters
@@ -63,7 +63,7 @@ def noise_of(law: Distribution, site: str, coupling: str | None = None, shape_ha
         Its name, for the error message.
     coupling
         "monotone" or "gumbel"; by default the first of `couplings_of`. ("independent" uses the
-        default noise, drawn afresh.)
+        default noise, drawn afresh; a number too, and worlds share it to that degree.)
     shape_has_parents
         Whether shape parameters (the degrees of freedom of Student's t) depend on parents: then
         the residual would not be exogenous, and the quantile is used.
@@ -82,7 +82,7 @@ def noise_of(law: Distribution, site: str, coupling: str | None = None, shape_ha
     >>> float(noise.push(law, noise.abduct(law, five, half)))
     5.0
     """
-    if coupling is None or coupling == "independent":
+    if not isinstance(coupling, str) or coupling == "independent":
         coupling = couplings_of(law)[0]
     residual = _lookup(law, RESIDUALS)
     if residual is not None and not (residual.shapes and shape_has_parents):

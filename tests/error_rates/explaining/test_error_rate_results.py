@@ -78,7 +78,9 @@ def test_variances_are_told_apart_where_they_can_be(posterior):
     error = simulated.monte_carlo["error"].to_numpy()[:4]
     assert np.allclose(simulated.verdicts["sampling"], np.repeat(error**2, 2))
     assert (exact.verdicts["sampling"] == 0).all()
-    assert np.allclose(exact.verdicts["structural"], np.repeat(exact.table["sd"].to_numpy()[:4] ** 2, 2))
+    number = len(exact.draws)  # the variances of a population add up over worlds, those of a sample do not
+    over_draws = exact.table["sd"].to_numpy()[:4] ** 2 * (number - 1) / number
+    assert np.allclose(exact.verdicts["structural"], np.repeat(over_draws, 2))
     assert weighted.verdicts["sampling"].isna().all()
     assert (weighted.verdicts["structural"] > 0).any()
     assert data.verdicts["structural"].isna().all()

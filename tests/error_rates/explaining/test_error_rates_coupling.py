@@ -9,6 +9,7 @@ import pyro.distributions as dist
 import pytest
 import torch
 from finite_programs import GENERIC, PARENTS, SCM_B, cells_of, classifier, draw_tables
+from scipy import stats
 
 import causalaudit as ca
 from causalaudit.errors import ProgramError
@@ -76,6 +77,85 @@ def test_noise_that_is_drawn_anew(tables, y):
         found = of_tables(tables, population, y, coupling="independent")
         gap = np.abs(found.table["mean"] - exact.table["mean"])
         assert (gap < 4 * found.table["sd"] + 1e-12).all()
+
+
+def jointly(name, own, other, r):
+    """P(both values), the normal numbers of whose noise have the correlation r, by scipy."""
+    steps = []
+    for values in (own, other):
+        cut = stats.norm.ppf(chance(name, values, 0))  # the value is 1 above it
+        steps.append((cut, 10.0) if values[name] else (-10.0, cut))
+    if abs(r) == 1:
+        one, two = steps[0], steps[1] if r > 0 else (-steps[1][1], -steps[1][0])
+        low, high = max(one[0], two[0]), min(one[1], two[1])
+        return max(0.0, stats.norm.cdf(high) - stats.norm.cdf(low))
+    normal = stats.multivariate_normal([0, 0], [[1, r], [r, 1]])
+    return sum(
+        (1 if i == j else -1) * normal.cdf([steps[0][i], steps[1][j]]) for i, j in itertools.product((0, 1), repeat=2)
+    )
+
+
+def shared_to_a_degree(y, r):
+    """SCM-B: wherever a parent differs, noise has the correlation r; elsewhere values are kept."""
+    sums, sizes = np.zeros((2, 2, 2)), np.zeros(2)
+    theta, known = np.reshape(GENERIC, [2] * 4), {}
+    for z, x, w, d in itertools.product((0, 1), repeat=4):
+        own = {"Z": z, "X": x, "W": w, "Y": y, "D": d}
+        weight = np.prod([chance(name, own, own[name]) for name in own])
+        sizes[x] += weight
+        for xi, w_, d_ in itertools.product((0, 1), repeat=3):
+            other = {"Z": z, "X": xi, "W": w_, "Y": y, "D": d_}
+            there = weight
+            for name in ("W", "D"):
+                kept = all(own[parent] == other[parent] for parent in PARENTS[name])
+                key = name, *own.values(), *other.values()
+                if not kept and key not in known:
+                    known[key] = jointly(name, own, other, r) / chance(name, own, own[name])
+                there *= float(own[name] == other[name]) if kept else known[key]
+            for xd in (0, 1):
+                sums[xd, xi, x] += there * theta[xd, w_, z, d_]
+    return sums / sizes
+
+
+@pytest.mark.parametrize("r", [-1, -0.5, 0, 0.5, 1])
+def test_noise_that_is_shared_to_a_degree(tables, r):
+    truth, coupled = shared_to_a_degree(0, r), tables.with_coupling(r)
+    exact = of_tables(coupled, "exact")
+    assert np.allclose(rates_of(exact), truth, rtol=0, atol=1e-6)
+    assert exact.settings["coupling"]["W"] == ("monotone" if r == 1 else r)
+    assert np.allclose(rates_of(of_tables(coupled, "simulate")), truth, rtol=0, atol=2e-3)
+    for population in ("standardise", "bootstrap") if r == -0.5 else ():
+        found = of_tables(coupled, population)
+        gap = np.abs(found.table["mean"] - exact.table["mean"])
+        assert (gap < 4 * found.table["sd"] + 1e-12).all()
+
+
+def test_what_the_posterior_assumes_and_what_is_asked_for(tables):
+    asked = of_tables(tables, "exact", coupling={"W": 0.5})
+    assumed = of_tables(tables.with_coupling({"W": 0.5}), "exact")
+    assert asked.table.equals(assumed.table)
+    assert asked.settings == assumed.settings
+    again = of_tables(tables.with_coupling({"W": 0.5}), "exact", coupling={"W": 1})  # asked for last
+    assert again.table.equals(of_tables(tables, "exact").table)
+
+
+@pytest.mark.parametrize("population", ["exact", "data"])
+def test_a_fair_classifier_is_learned_under_it(tables, population):
+    terms = ["total", "direct", "indirect", "spurious"]
+    learned = {}
+    for r in (1, -0.5):
+        posterior = tables.with_coupling(r)
+        fair = ca.FairClassifier(
+            None, "X", "Y", eps_indirect=0.02, y=0, posterior=posterior, population=population, draws=80
+        ).fit(tables.data[FEATURES], tables.data["Y"])
+        rule = ca.decompose_error_rates(
+            posterior, fair.decision_proba, "X", outcome="Y", features=FEATURES, y=0, progress=False,
+            population="exact" if population == "exact" else "standardise",
+        )  # fmt: skip
+        tolerance = 1e-9 if population == "exact" else 0.03
+        assert fair.terms_[terms].to_numpy() == pytest.approx(rule.summary()["mean"][terms].to_numpy(), abs=tolerance)
+        learned[r] = rule
+    assert abs(learned[1].summary()["mean"]["indirect"]) <= 0.02 + tolerance
 
 
 def by_mediator(n):

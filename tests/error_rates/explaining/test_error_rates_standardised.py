@@ -101,5 +101,6 @@ def test_the_default_is_the_population_that_is_right_more_often():
     assert data.sum() < program.sum() / 1.5
     nearer = np.mean(np.less(errors["standardise"], errors["simulate"]), axis=0)
     assert nearer.mean() > 0.65, nearer
+    print(f"nearer: {nearer.round(2)}; " + ", ".join(f"{name} holds {np.mean(own):.2f}" for name, own in held.items()))
     assert np.mean(held["standardise"], axis=0)[:2].min() > 0.8
     assert np.mean(held["standardise"]) > 2 * np.mean(held["simulate"])
