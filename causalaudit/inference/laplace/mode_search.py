@@ -164,11 +164,8 @@ def find_modes(
 ) -> list[Mode]:
     """Climb from the best of 64 draws from the prior; again from where a continuous latent has the other sign.
 
-<<<<<<< HEAD
-    If all draws are hopeless, it begins closer to the centre of the prior.
-=======
-    A density with a start is climbed from there alone.
->>>>>>> main
+    If all draws are hopeless, it begins closer to the centre of the prior. A density with a start is climbed from there
+    alone.
 
     Parameters
     ----------
@@ -185,29 +182,11 @@ def find_modes(
     InferenceError
         If there is no finite start, no maximum, or a direction in which the density is flat.
     """
-<<<<<<< HEAD
     target = Target(density, prior, jacobian)
-=======
-    target, starts = Target(density, prior, jacobian), density.prior_vectors(_STARTS, seed)
-    spread, mirror = spread_of(starts), density.mirror_signs()
-
-    def mode(start: np.ndarray, warm: bool = False) -> Mode:
-        with numerics():
-            try:
-                if warm:
-                    start = _warm_start(target, start, spread, seed)
-                top = _ascend(target, start, spread, rough)
-            except (ValueError, np.linalg.LinAlgError) as error:
-                raise NoMaximumError(_unbounded(density.labels)) from error
-        _refuse_flat(top.hessian, density.labels, prior)
-        if not prior:
-            _refuse_plateau(top.hessian, density.labels)
-        return Mode(top.location * spread, top.hessian / np.outer(spread, spread), -top.height)
-
     if density.start is not None:
+        known = Climber(target, prior_spread(density, seed), rough)
         with suppress(InferenceError):  # else from the prior
-            return [mode(density.start)]
->>>>>>> main
+            return [known.mode(density.start)]
     with numerics():
         ground = ground or Ground.of(target, seed)
     start, climber, mirror = ground.best, Climber(target, ground.spread, rough), density.mirror_signs()
