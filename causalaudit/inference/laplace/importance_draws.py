@@ -24,8 +24,9 @@ _ROUNDS = 7
 _EFFICIENT = 0.6  # share of the proposals that count, of those that do for a normal, with which they are good enough
 _PLENTY = 2  # times the draws asked for that proposals are worth, with which they are good enough too
 _TEMPERED, _BY_NUMBER = 200, 10  # effective draws to which proposals are fitted: at least, and for each parameter
-_WIDER, _LARGE = 1000, 2**24  # proposals that look farther out, unless they take so many densities of a person
+_WIDER, _LARGE = 1000, 2**22  # proposals that look farther out, unless they take so many densities of a person
 _FROM_PRIOR = 256  # draws of the prior among them
+_TELLING, _NOISE = 0.05, 2.0  # shift that tells of a tail, beyond the noise of so many standard errors
 _REPAIRS = 3  # rounds after a look farther out that has found more
 _FEWEST = 1000  # proposals, whatever number of draws is asked for: the tail of the weights must be seen
 
@@ -137,10 +138,9 @@ def _looked_farther(
     """
     if not pool.merit[0] or density.whole_size * _WIDER > _LARGE:
         return pool, 0.0
-    prior = FromPrior(density, seed)
     wider = draw_more(pool.target, pool, first.widened(), _WIDER, generator(seed, "wider", 0), progress)
-    wider = draw_more(wider.target, wider, prior, _FROM_PRIOR, generator(seed, "wider", 0), progress)
-    if (shift := pool.shift_to(wider)) < SHIFTED:
+    wider = draw_more(wider.target, wider, FromPrior(density, seed), _FROM_PRIOR, generator(seed, "wider", 0), progress)
+    if (shift := pool.shift_to(wider)) < _TELLING + _NOISE / np.sqrt(pool.worth):
         return pool, shift
     for attempt in range(1, _REPAIRS + 1):
         rng = generator(seed, "wider", attempt)
@@ -149,4 +149,5 @@ def _looked_farther(
         wider = draw_more(wider.target, wider, proposal, max(draws // 2, _FEWEST), rng, progress)
     rng = generator(seed, "wider", _REPAIRS + 1)
     again = draw_more(wider.target, wider, proposal.widened(), _WIDER, rng, progress)
+    again = draw_more(again.target, again, FromPrior(density, seed, _FROM_PRIOR), _WIDER, rng, progress)
     return again, wider.shift_to(again)

@@ -27,6 +27,8 @@ class FromPrior:
 
     density: ProgramDensity
     seed: int
+    seen: int = 0
+    """How many of the draws have been taken before."""
 
     @property
     def locations(self) -> np.ndarray:
@@ -35,7 +37,7 @@ class FromPrior:
 
     def draw(self, draws: int, rng: np.random.Generator) -> np.ndarray:
         """Return the draws that the seed gives."""
-        return self.density.prior_vectors(draws, self.seed)
+        return self.density.prior_vectors(self.seen + draws, self.seed)[self.seen :]
 
     def log_density(self, vectors: np.ndarray) -> np.ndarray:
         """Return the log-density of the prior in unconstrained space."""
