@@ -58,18 +58,25 @@ def check_table(data: pd.DataFrame) -> None:
         raise DataError(f"The index of data is not unique ({twice!r} occurs twice): use data.reset_index(drop=True).")
 
 
-def pick_column(data: pd.DataFrame, name: Any, role: str) -> "pd.Series[Any]":
-    """Return a column without missing values; `role` says what it is to the reader of an error."""
+def find_column(data: pd.DataFrame, name: Any, role: str) -> "pd.Series[Any]":
+    """Return a column, in which values may be missing; `role` says what it is to the reader of an error."""
     if name not in data.columns:
         raise DataError(f"The {role} {name!r} is not in data: {nearest(str(name), [*map(str, data.columns)])}")
     column = data[name]
     if isinstance(column, pd.DataFrame):
         raise DataError(f"The column {name!r} is in data twice.")
+    return column
+
+
+def pick_column(data: pd.DataFrame, name: Any, role: str) -> "pd.Series[Any]":
+    """Return a column without missing values; `role` says what it is to the reader of an error."""
+    column = find_column(data, name, role)
     missing = int(column.isna().sum())
     if missing:
         raise DataError(
             f"The {role} {name!r} is missing for {missing} of {len(column)} people. Drop or impute them first, or give "
-            "the missing value a name; they are not dropped silently."
+            "the missing value a name; they are not dropped silently. If a program models the column, its posterior "
+            "completes them, draw by draw: `for people, worlds in ca.counterfactuals(posterior, do).completions()`."
         )
     return column
 

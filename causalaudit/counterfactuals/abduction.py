@@ -15,17 +15,20 @@ import xarray as xr
 from causalaudit.errors import InterventionError
 from causalaudit.inference import Posterior
 from causalaudit.inference.density.joint_latents import JointLatents
-from causalaudit.inference.density.marginal import Marginal
+from causalaudit.inference.density.marginal import Marginal, Marginals, marginal_of
 from causalaudit.progress import parallel
 from causalaudit.randomness import uniforms
 from causalaudit.scm import SCM
 from causalaudit.scm.execution import numerics, over_draws
-from causalaudit.scm.handlers import ANEW, Abduct, Intervene, Mechanisms, Record, Replay, Tensors, run
+from causalaudit.scm.handlers import ANEW, Abduct, Complete, Intervene, Mechanisms, Record, Replay, Tensors, run
+from causalaudit.scm.missing import filled, missing_in
 from causalaudit.scm.noise import Coupling
 
 # Numbers (draws x people) that one pass holds for each variable: 4 MiB, a few dozen of which are alive at once.
 _BUDGET = 2**19
 _LATENTS, _LATENT = "latents", "latent "  # the names of their uniforms, and of those that are drawn already
+_MISSING = "missing "  # the name of the uniforms of missing values of which nothing that follows is observed
+_FACTUAL = "factual "
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,20 +62,48 @@ class Abduction:
         return self.posterior.scm
 
     @cached_property
+    def observed(self) -> Tensors:
+        """The columns of the people, NaN where a value is missing."""
+        return self.scm.encode_observed(self.people)
+
+    @cached_property
+    def missing(self) -> Tensors:
+        """Of whom each column is missing that is missing of anyone."""
+        return missing_in(self.observed)
+
+    @cached_property
     def factual(self) -> Tensors:
-        return self.scm.encode(self.people)
+        """The columns of the people; what stands in place of missing values means nothing."""
+        return filled(self.scm, self.observed)
 
     @cached_property
     def mechanisms(self) -> Mechanisms:
         return self.scm.mechanisms(self.coupling)
 
     @cached_property
-    def marginal(self) -> Marginal | JointLatents:
+    def marginal(self) -> Marginal | Marginals | JointLatents:
         """What gives the latents their conditionals; its nodes are placed at the posterior mean."""
         if self._joint:
             return JointLatents(self.scm, self.factual)
         with numerics(), torch.no_grad():
-            return Marginal(self.scm, self.factual).placed_at(Intervene(self._mean()))
+            return marginal_of(self.scm, self.observed).placed_at(Intervene(self._mean()))
+
+    @property
+    def _unknown(self) -> bool:
+        """Whether there is anything to draw: latents, or missing values."""
+        return bool(self.scm.latents or self.missing)
+
+    @cached_property
+    def _simulated(self) -> Tensors:
+        """Of whom each variable is not known and follows from what is: nothing that follows from it is observed."""
+        if not isinstance(self.marginal, Marginals):
+            return {}
+        computed = {name: mask for name, mask in self.missing.items() if name not in self.mechanisms.noises}
+        return {name: mask for name, mask in (computed | self.marginal.simulated).items() if self._is_drawn(name)}
+
+    def _is_drawn(self, name: str) -> bool:
+        """Tell whether a variable is not computed anew whenever the program is run."""
+        return name in self.scm.columns or name in self.mechanisms.noises
 
     @cached_property
     def _joint(self) -> Tensors:
@@ -111,7 +142,7 @@ class Abduction:
 
     def tasks(self) -> list[np.ndarray]:
         """Cut the draws into passes."""
-        heaviest = max(len(self.people), self.marginal.drawing_size if self.scm.latents else 0)
+        heaviest = max(len(self.people), self.marginal.drawing_size if self._unknown else 0)
         size = self.chunk or max(1, _BUDGET // heaviest)
         return [self.numbers[start : start + size] for start in range(0, len(self.numbers), size)]
 
@@ -123,29 +154,37 @@ class Abduction:
         for name, value in self.do.items():
             difference = value != self.factual[name]
             changed |= difference.any(-1) if name in self.mechanisms.vectors else difference
+        for mask in self.missing.values():
+            changed |= mask  # what is drawn is another value in every draw
         positions = changed.nonzero().flatten().numpy()
         if not len(positions):
             return None
         chosen = {name: value[changed] for name, value in self.do.items()}
         return replace(self, people=self.people.iloc[positions], do=chosen, positions=positions, total=len(self.people))
 
-    def dataset(self, progress: bool) -> xr.Dataset:
-        """Return the counterfactual values of every draw; people whom nothing changes keep their factual values."""
+    def datasets(self, progress: bool) -> tuple[xr.Dataset, xr.Dataset]:
+        """Return the counterfactual values of every draw, and the factual ones of columns that are missing of anyone.
+
+        People whom nothing changes keep their factual values.
+        """
         shape = (len(self.numbers), len(self.people))
         factual = {name: self.scm.codec.numbers(name, value) for name, value in self.factual.items()}
+        factual |= {_FACTUAL + name: factual[name] for name in self.missing}
         arrays = {name: np.empty(shape, dtype=value.dtype) for name, value in factual.items()}
         for name, value in factual.items():
             arrays[name][:] = value
         asked, start = self.touched(), 0
         if asked is not None:
             positions = slice(None) if asked.positions is None else asked.positions
-            for part in parallel(asked.worlds, asked.tasks(), "Counterfactuals", progress):
+            for part in parallel(asked.both_worlds, asked.tasks(), "Counterfactuals", progress):
                 size = len(next(iter(part.values())))
                 for name, values in part.items():
                     arrays[name][start : start + size][:, positions] = values
                 start += size
+        completed = {name: arrays.pop(_FACTUAL + name) for name in self.missing}
         self._refuse_infinite(arrays)
-        return self._labelled(arrays)
+        self._refuse_infinite(completed)
+        return self._labelled(arrays), self._labelled(completed)
 
     def _refuse_infinite(self, arrays: dict[str, np.ndarray]) -> None:
         for name, values in arrays.items():
@@ -179,22 +218,31 @@ class Abduction:
             if noise.randomised or self.coupling[name] == "independent":
                 width = noise.width(self.scm.structure.laws[name])
                 needed[name] = mine(name, (n,) if width is None else (n, width), axis=1)
-        if self.scm.latents:
+        for name in self._simulated if self._unknown else ():
+            if name in self.mechanisms.noises:
+                width = self.mechanisms.noises[name].width(self.scm.structure.laws[name])
+                needed[_MISSING + name] = mine(_MISSING + name, (n,) if width is None else (n, width), axis=1)
+        if self._unknown:
             needed[_LATENTS] = mine(_LATENTS, (2, n), axis=2)
         shared = [name for name in names if name in self.mechanisms.degrees]
         return needed | {name + ANEW: mine(name + ANEW, (n,), axis=1) for name in shared}
 
     def worlds(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         """Return the counterfactual variables of some draws."""
+        return {name: values for name, values in self.both_worlds(numbers).items() if name in self.scm.columns}
+
+    def both_worlds(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the same, and the factual values of columns that are missing of anyone."""
         values = self._over(self.world, numbers, self.affected)
-        return {name: self.scm.codec.numbers(name, values[name]) for name in self.scm.columns}
+        factual = {_FACTUAL + name: self.scm.codec.numbers(name, values[_FACTUAL + name]) for name in self.missing}
+        return {name: self.scm.codec.numbers(name, values[name]) for name in self.scm.columns} | factual
 
     def _over(
         self, function: Callable[[Tensors, Tensors], Tensors], numbers: np.ndarray, names: Collection[str]
     ) -> Tensors:
         chosen = self.posterior.parameters()
-        if self.scm.latents:
-            _ = self.marginal  # found once, outside of the passes
+        if self._unknown:
+            _ = self.marginal, self._simulated  # found once, outside of the passes
         _ = self.factual
         with numerics(), torch.no_grad():
             theta = {name: torch.from_numpy(np.array(value[numbers], dtype=float)) for name, value in chosen.items()}
@@ -209,15 +257,39 @@ class Abduction:
 
     def abduct(self, theta: Tensors, uniform: Tensors, names: Collection[str]) -> tuple[Tensors, Tensors]:
         """Return the noise of `names` at one draw, and the factual values including the latents."""
-        factual = {**self.factual, **self._latents(theta, uniform)}
+        factual = self._known(theta, uniform)
         independent = [name for name in names if self.coupling[name] == "independent"]
         messenger = Abduct(self.mechanisms, names, uniform, independent)
         record = Record()
         run(self.scm.program, len(self.people), record, messenger, Intervene({**theta, **factual}))
         return messenger.noise, {name: record.values[name] for name in self.scm.variables}
 
+    def _known(self, theta: Tensors, uniform: Tensors) -> Tensors:
+        """Return the factual values at one draw: the columns, missing values of which are drawn, and the latents."""
+        values = dict(self.factual)
+        for name, drawn in self._latents(theta, uniform).items():
+            values[name] = torch.where(self._mask(name), drawn, values[name]) if name in self.missing else drawn
+        if not self._unknown or not self._simulated:
+            return values
+        drawn_by = {name: uniform.get(_MISSING + name) for name in self._simulated}
+        ready = {name: value for name, value in drawn_by.items() if value is not None}
+        values |= {name: self._nobody(name) for name in self._simulated if name not in values}
+        complete = Complete(self.mechanisms, values, self._simulated, ready if _LATENTS in uniform else None)
+        known = {name: value for name, value in values.items() if name not in self._simulated}
+        run(self.scm.program, len(self.people), complete, Intervene({**theta, **known}))
+        return values | complete.values
+
+    def _mask(self, name: str) -> torch.Tensor:
+        return self.missing[name].unsqueeze(-1) if name in self.mechanisms.vectors else self.missing[name]
+
+    def _nobody(self, name: str) -> torch.Tensor:
+        """Return zeros for a latent that is drawn for nobody."""
+        shape = (len(self.people), *self.scm.structure.laws[name].event_shape)
+        return torch.zeros(shape, dtype=self.scm.structure.dtypes[name])
+
     def _latents(self, theta: Tensors, uniform: Tensors) -> Tensors:
-        if not self.scm.latents:
+        """Draw latents and missing values from their conditional."""
+        if not self._unknown:
             return {}
         two = uniform.get(_LATENTS)
         if isinstance(self.marginal, JointLatents):
@@ -235,7 +307,8 @@ class Abduction:
             values = replay.values
         else:
             values = self._along_edges(theta, noise, factual, anew)
-        return {name: torch.broadcast_tensors(values[name], factual[name])[0] for name in self.scm.variables}
+        counterfactual = {name: torch.broadcast_tensors(values[name], factual[name])[0] for name in self.scm.variables}
+        return counterfactual | {_FACTUAL + name: factual[name] for name in self.missing}
 
     def _along_edges(self, theta: Tensors, noise: Tensors, factual: Tensors, anew: Tensors) -> Tensors:
         """Let each variable see the new value of a parent along the chosen edges, and the factual one elsewhere."""
@@ -296,7 +369,7 @@ class Abduction:
     def _point(self) -> dict[str, np.ndarray]:
         with numerics(), torch.no_grad():
             drawn = self._uniforms(self.affected, self.numbers[:1])
-            middle = {name: torch.full_like(value[0], 0.5) for name, value in drawn.items() if name != _LATENTS}
+            middle = {name: torch.full_like(value[0], 0.5) for name, value in drawn.items() if name in self.affected}
             joint = {_LATENT + name: value.mean(0) for name, value in self._joint.items()}
             values = self.world(self._mean(), {**middle, **joint})
         return {name: self.scm.codec.numbers(name, values[name]) for name in self.scm.columns}

@@ -13,6 +13,7 @@ from causalaudit.counterfactuals.draws import CounterfactualDraws, Do, typed_fra
 from causalaudit.errors import DataError, InterventionError, check_count, nearest
 from causalaudit.inference import Posterior
 from causalaudit.inference.density.marginal_density import MarginalDensity
+from causalaudit.inference.density.patterns import check_missing
 from causalaudit.people import check_seed, check_table
 from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support
@@ -48,7 +49,8 @@ def counterfactuals(
         Maps variables to a level, a number, an array with an entry for each person, or a function of the
         factual table (a soft intervention).
     data
-        People outside the fit; by default those of the fit.
+        People outside the fit; by default those of the fit. Missing values are drawn given what is known of the person,
+        at each draw of the parameters, and are the same in both worlds (`CounterfactualDraws.completed`).
     rows
         Which people: a boolean mask over the table, or index labels. Default: all.
     draws
@@ -105,9 +107,9 @@ def counterfactuals(
         check_seed(seed),
         chunk,
     )
-    dataset = abduction.dataset(progress)
+    dataset, completed = abduction.datasets(progress)
     point = typed_frame(people, abduction.point(), dataset)
-    return CounterfactualDraws(dataset, people, dict(do), point, abduction.settings, abduction)
+    return CounterfactualDraws(dataset, people, dict(do), point, abduction.settings, completed, abduction)
 
 
 def check_posterior(posterior: Any) -> None:
@@ -122,13 +124,15 @@ def select_people(posterior: Posterior, data: pd.DataFrame | None, rows: Any) ->
     table = posterior.data if data is None else data
     check_table(table)
     people = _select(table, rows)
+    if data is not None:
+        check_missing(scm, scm.encode_observed(people), people.index)
     if data is not None and "latents" in group_names(posterior.idata):
         raise InterventionError(
             "data has people outside the fit, but the latents of this program were drawn together with its parameters, "
             "for the fitted people alone. Fit a table that holds the new people too, and choose them by `rows`."
         )
     if data is not None and (scm.latents or "Delta" in scm.families.values()):
-        MarginalDensity(scm, scm.encode(people)).refuse_impossible(posterior.parameters(), people.index)
+        MarginalDensity(scm, scm.encode_observed(people)).refuse_impossible(posterior.parameters(), people.index)
     return people
 
 

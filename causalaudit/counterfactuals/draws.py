@@ -41,6 +41,11 @@ class CounterfactualDraws:
     settings : dict
         The assumptions behind the draws: couplings, edges, seed, and the `posterior` they come from, by the digest of
         its parameters and of what its program assumes of noise. Empty if they were computed elsewhere.
+    completed : xarray.Dataset
+        The factual values of the columns that are missing of anyone, by `draw` and `individual`: what is missing is
+        drawn given what is known of the person, at each draw of the parameters, and is the same in the counterfactual
+        world of that draw. Empty if nothing is missing. At the `point`, missing values are at their mean or, if they
+        are finite, at their most probable state.
     """
 
     dataset: xr.Dataset
@@ -48,6 +53,7 @@ class CounterfactualDraws:
     do: dict[str, Any]
     point: pd.DataFrame
     settings: dict[str, Any] = field(default_factory=dict)
+    completed: xr.Dataset = field(default_factory=xr.Dataset)
     _abduction: Abduction | None = None
 
     def __repr__(self) -> str:
@@ -129,6 +135,30 @@ class CounterfactualDraws:
         part = self.dataset.isel(draw=draws)
         return typed_frame(self.factual, {name: part[name].to_numpy().ravel() for name in self._columns}, part)
 
+    def completions(self) -> Iterator[tuple[pd.DataFrame, "CounterfactualDraws"]]:
+        """Yield for each draw the people without missing values, and their counterfactuals in that draw.
+
+        Auditors refuse missing values in the columns they use, since no single value is true. An audit of each
+        completion, whose results are then compared or averaged, carries what is not known of the people; everybody is
+        in each of them. If nothing is missing, all tables are the same.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> applicants = ca.datasets.make_loan(300, seed=0)
+        >>> applicants["salary"] = applicants["salary"].mask(applicants.index % 10 == 0)
+        >>> posterior = ca.fit(ca.models.loan.linear(), applicants, seed=0)
+        >>> worlds = ca.counterfactuals(posterior, do={"gender": "male"}, draws=5)
+        >>> [int(people["salary"].isna().sum()) for people, _ in worlds.completions()]
+        [0, 0, 0, 0, 0]
+        """
+        for draw, world in enumerate(self.frames()):
+            known = self.completed.isel(draw=[draw]) if self.completed else self.completed
+            numbers = {str(name): values.to_numpy().ravel() for name, values in known.data_vars.items()}
+            people = typed_frame(self.factual, numbers, known) if numbers else self.factual.copy()
+            dataset = self.dataset.isel(draw=[draw])
+            yield people, CounterfactualDraws(dataset, people, self.do, world, self.settings)
+
     @property
     def _columns(self) -> list[str]:
         return [str(name) for name in self.dataset.data_vars if name in self.factual.columns]
@@ -146,7 +176,7 @@ class CounterfactualDraws:
 
     def save(self, path: str | Path) -> None:
         """Write the draws to one file, in which nothing can run code; `causalaudit.load` reads it back."""
-        names = ("dataset", "factual", "do", "point", "settings")
+        names = ("dataset", "factual", "do", "point", "settings", "completed")
         content, arrays = pack({name: getattr(self, name) for name in names})
         write_artefact(path, KIND, {"content": content}, {"arrays": arrays})
 

@@ -47,29 +47,40 @@ def plot_worlds(worlds: CounterfactualDraws, variable: str, prob: float = 0.9, a
 
 
 def _draw_curves(ax: Axes, worlds: CounterfactualDraws, variable: str, prob: float) -> None:
-    factual = np.sort(worlds.factual[variable].to_numpy(dtype=float))
+    factual, label = _factual(worlds, variable)
+    factual = np.sort(factual.astype(float))
     draws = np.sort(worlds.dataset[variable].to_numpy(), axis=1)
     grid = np.linspace(min(factual[0], draws.min()), max(factual[-1], draws.max()), 200)
     shares = np.stack([np.searchsorted(draw, grid, side="right") for draw in draws]) / draws.shape[1]
     low, high = hdi(shares, prob)
-    ax.plot(grid, np.searchsorted(factual, grid, side="right") / len(factual), color=_FACTUAL, label="factual")
+    ax.plot(grid, np.searchsorted(factual, grid, side="right") / len(factual), color=_FACTUAL, label=label)
     ax.plot(grid, shares.mean(axis=0), color=_COUNTERFACTUAL, label=f"counterfactual, {prob:.0%} band")
     ax.fill_between(grid, low, high, color=_COUNTERFACTUAL, alpha=0.25, linewidth=0)
     ax.set(ylabel="share of people below", ylim=(0, 1))
 
 
 def _draw_shares(ax: Axes, worlds: CounterfactualDraws, variable: str, levels: list[object], prob: float) -> None:
-    factual = worlds.factual[variable]
+    factual, label = _factual(worlds, variable)
     codes = worlds.dataset[variable].to_numpy()
     shares = np.stack([(codes == code).mean(axis=1) for code in range(len(levels))], axis=1)
     mean, (low, high) = shares.mean(axis=0), hdi(shares, prob)
     places = np.arange(len(levels))
     observed = pd.Index(factual).value_counts(normalize=True).reindex(levels, fill_value=0.0)
-    ax.bar(places, observed, 0.6, color=_FACTUAL, alpha=0.45, label="factual")
+    ax.bar(places, observed, 0.6, color=_FACTUAL, alpha=0.45, label=label)
     ax.vlines(places, low, high, color=_COUNTERFACTUAL, linewidth=2)
     ax.plot(places, mean, "o", color=_COUNTERFACTUAL, label=f"counterfactual, {prob:.0%} interval")
     ax.set_xticks(places, [str(level) for level in levels])
     ax.set(ylabel="share of people", ylim=(0, 1.05))
+
+
+def _factual(worlds: CounterfactualDraws, variable: str) -> tuple[np.ndarray, str]:
+    """Return the factual values, and what they are called; where some are missing, those of all draws together."""
+    if variable not in worlds.completed:
+        return worlds.factual[variable].to_numpy(), "factual"
+    completed, levels = worlds.completed[variable], worlds.completed[variable].attrs.get("levels")
+    values = completed.to_numpy().ravel()
+    names = values if levels is None else np.asarray(list(levels), dtype=object)[values]
+    return names, f"factual, {int(worlds.factual[variable].isna().sum())} values drawn"
 
 
 def plot_effects(draws: Mapping[str, np.ndarray], prob: float = 0.9, ax: Axes | None = None) -> Axes:

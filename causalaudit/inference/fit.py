@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from causalaudit.errors import CausalAuditWarning, InferenceError, check_count
+from causalaudit.errors import CausalAuditWarning, DataError, InferenceError, check_count
 from causalaudit.inference.components.draws import DensityOf, draws_by_component
 from causalaudit.inference.components.partition import components_of
 from causalaudit.inference.density.chunked_density import marginal_density
@@ -13,6 +13,7 @@ from causalaudit.inference.density.joint_density import JointDensity
 from causalaudit.inference.density.latent_states import continuous_latents
 from causalaudit.inference.density.log_density import ProgramDensity
 from causalaudit.inference.density.mirror_images import warn_of_mirror_images
+from causalaudit.inference.density.patterns import check_missing
 from causalaudit.inference.posterior.arrangement import inference_data
 from causalaudit.inference.posterior.posterior import Posterior
 from causalaudit.inference.samplers import methods  # noqa: F401, the methods enter the registry
@@ -20,6 +21,7 @@ from causalaudit.inference.samplers.registry import METHODS, Method, MethodDraws
 from causalaudit.people import check_table
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Tensors
+from causalaudit.scm.missing import missing_in
 
 
 def fit(
@@ -40,7 +42,7 @@ def fit(
         The program.
     data
         A table with a unique index and a column for every variable that is not latent; a `pyro.deterministic` without
-        a column is computed. Other columns are carried along.
+        a column is computed. Other columns are carried along. Values may be missing (see Notes).
     method
         =============  ===========================================================  ======================
         method         what                                                         when `auto` picks it
@@ -77,7 +79,12 @@ def fit(
     -----
     Latents with finitely many values are summed out exactly, and one continuous latent for each person is
     integrated out. Several continuous latents are drawn jointly with the parameters (``"nuts"``, ``"svi"``),
-    with a warning about the cost; their draws are in ``posterior.idata["latents"]``. A program without free
+    with a warning about the cost; their draws are in ``posterior.idata["latents"]``.
+
+    A missing value is a latent of that person. If nothing that follows from it is observed, it drops out; a finite one
+    is summed out, and one continuous one for each person is integrated out; several are an error. This assumes that
+    values are missing at random: whether one is missing may depend on what is observed of the person, not on the
+    value itself. The cost grows with the number of patterns of missing columns. A program without free
     parameters is legal: then the data are recorded, and every draw is the program itself.
 
     Examples
@@ -121,7 +128,7 @@ def fit_near(posterior: Posterior, scm: SCM, *, progress: bool = True) -> Poster
     >>> scm = ca.models.loan.linear()
     >>> posterior = ca.fit(scm, ca.datasets.make_loan(200, seed=0), seed=0)
     >>> near = fit_near(posterior, scm.confounded("salary", "balance", rho=0.1))
-    >>> bool(near.summary()["mean"]["slope"] < posterior.summary()["mean"]["slope"])
+    >>> bool(near.summary()["mean"]["saving"] < posterior.summary()["mean"]["saving"])
     True
     """
     if set(scm.parameters) != set(posterior.scm.parameters):
@@ -142,7 +149,8 @@ def _fit(scm: SCM, data: pd.DataFrame, method: str, request: Request) -> Posteri
     chosen = find_method(method)
     check_table(data)
     scm = scm.with_columns_of(data)
-    values = scm.encode(data)
+    values = scm.encode_observed(data)
+    _check_missing(scm, values, data, chosen.several_latents)
     density_of = _kind_of_density(scm, len(data), chosen.several_latents)
     warn_of_mirror_images(scm)
     found = _draws(scm, values, density_of, chosen, request)
@@ -157,6 +165,21 @@ def _fit(scm: SCM, data: pd.DataFrame, method: str, request: Request) -> Posteri
     if not diagnostics.ok:
         warnings.warn(diagnostics.verdict, CausalAuditWarning, stacklevel=3)
     return posterior
+
+
+def _check_missing(scm: SCM, values: Tensors, data: pd.DataFrame, several_latents: bool) -> None:
+    """Refuse missing values that cannot be made up for."""
+    missing = missing_in(values)
+    for name, mask in missing.items():
+        if bool(mask.all()):
+            raise DataError(f"{name!r} is missing for everybody: if nobody observes it, add it to `latents`.")
+    if missing and several_latents and len(continuous_latents(scm)) > 1:
+        raise DataError(
+            f"{', '.join(map(repr, missing))} {'is' if len(missing) == 1 else 'are'} missing for some people, but the "
+            f"latents {', '.join(map(repr, continuous_latents(scm)))} are drawn jointly with parameters, for people "
+            "with all columns known. Drop or impute these people first, or use one continuous latent."
+        )
+    check_missing(scm, values, data.index)
 
 
 def _draws(scm: SCM, values: Tensors, density_of: DensityOf, method: Method, request: Request) -> MethodDraws:

@@ -11,22 +11,22 @@ import torch
 from torch.distributions import Distribution, OneHotCategorical, constraints
 
 from causalaudit.errors import DataError, nearest
-from causalaudit.people import pick_column
+from causalaudit.people import find_column, pick_column
 from causalaudit.scm.noise import is_discrete
 
 
-def site_column(name: str, data: pd.DataFrame) -> "pd.Series[Any]":
-    """Return the column of a per-person site, without missing values."""
+def site_column(name: str, data: pd.DataFrame, missing: bool = False) -> "pd.Series[Any]":
+    """Return the column of a per-person site, in which values may be missing or not."""
     if name not in data.columns:
         raise DataError(
             f"The program has a per-person site {name!r}, but data has no such column: "
             f"{nearest(name, [str(column) for column in data.columns])} If nobody observes it, add it to `latents`."
         )
-    return pick_column(data, name, "column")
+    return find_column(data, name, "column") if missing else pick_column(data, name, "column")
 
 
-def check_support(name: str, values: torch.Tensor, law: Distribution) -> None:
-    """Refuse values that the distribution of a variable cannot give."""
+def check_support(name: str, values: torch.Tensor, law: Distribution, among: torch.Tensor | None = None) -> None:
+    """Refuse values that the distribution of a variable cannot give, of all people or `among` some."""
     if isinstance(law, dist.Delta):
         return
     support: Any = law.support
@@ -34,6 +34,8 @@ def check_support(name: str, values: torch.Tensor, law: Distribution) -> None:
     if not is_discrete(law) and constraints.is_dependent(type(law).support):
         return
     bad = ~support.check(values)
+    if among is not None:
+        bad = bad & among
     if bool(bad.any()):
         raise DataError(
             f"{name!r} has the value {values[bad][0].tolist()} in {int(bad.sum())} of {len(values)} rows, which its "
@@ -46,7 +48,7 @@ def typed(numbers: np.ndarray, dtype: Any, levels: Collection[Any] | None) -> An
     if levels is not None:
         return pd.array(np.asarray(list(levels), dtype=object)[numbers.astype(int)], dtype=dtype)
     if dtype.kind in "iub" and (numbers == np.round(numbers)).all():
-        return numbers.astype(str(dtype).lower())
+        return numbers.astype(getattr(dtype, "numpy_dtype", dtype))
     return numbers
 
 
@@ -61,6 +63,16 @@ class Codec:
     def encode(self, name: str, column: "pd.Series[Any]") -> torch.Tensor:
         """Return a column, or an intervention on it, as a tensor."""
         return self.tensor(name, self._numbers(name, column))
+
+    def encode_observed(self, name: str, column: "pd.Series[Any]") -> torch.Tensor:
+        """Return a column as a tensor; if values are missing, in float64 with NaN in their place."""
+        known = column.notna()
+        if known.all():
+            return self.encode(name, column)
+        tensor = self.encode(name, column[known].infer_objects()) if known.any() else self.tensor(name, np.empty(0))
+        full = torch.full((len(column), *tensor.shape[1:]), torch.nan, dtype=torch.float64)
+        full[torch.tensor(known.to_numpy(dtype=bool))] = tensor.to(torch.float64)
+        return full
 
     def tensor(self, name: str, numbers: np.ndarray) -> torch.Tensor:
         """Return plain numbers of a variable (codes of levels and of one-hot vectors) as the program works on them."""

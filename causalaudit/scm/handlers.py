@@ -17,7 +17,7 @@ from torch.distributions import Distribution
 
 from causalaudit.errors import ProgramError
 from causalaudit.scm.given import Given
-from causalaudit.scm.noise import Noise
+from causalaudit.scm.noise import Noise, is_discrete
 from causalaudit.scm.noise.coupled import recoupled
 
 PLATE = "individuals"
@@ -273,3 +273,61 @@ class Simulate(Messenger):
     def _pyro_post_sample(self, message: Message) -> None:
         if is_person(message) and not site_is_subsample(message):
             self.values[message["name"]] = message["value"]
+
+
+class Complete(Messenger):
+    """Draw what is not known of some people from its law, or compute it; what is known of others stays.
+
+    Parameters
+    ----------
+    mechanisms
+        The noise of the variables.
+    values
+        The values of everybody, which mean nothing where they are not known.
+    unknown
+        Of whom each variable is not known.
+    uniforms
+        What noise is made from; without them, the most probable value is taken of those that are finite, the mean of
+        continuous ones, and the median where there is none, and of counts.
+    """
+
+    def __init__(
+        self,
+        mechanisms: Mechanisms,
+        values: Mapping[str, torch.Tensor],
+        unknown: Mapping[str, torch.Tensor],
+        uniforms: Mapping[str, torch.Tensor] | None,
+    ) -> None:
+        super().__init__()
+        self.mechanisms, self.known, self.unknown, self.uniforms = mechanisms, values, unknown, uniforms
+        self.values: Tensors = {}
+
+    def _pyro_sample(self, message: Message) -> None:
+        name = message["name"]
+        if name not in self.unknown or site_is_subsample(message):
+            return
+        mask = self.unknown[name].unsqueeze(-1) if name in self.mechanisms.vectors else self.unknown[name]
+        value = torch.where(mask, self._drawn(name, law_of(message)), self.known[name])
+        message["value"] = self.values[name] = value.to(self.mechanisms.dtypes[name])
+
+    def _drawn(self, name: str, law: Distribution) -> torch.Tensor:
+        if isinstance(law, dist.Delta):
+            computed: torch.Tensor = law.v
+            return computed
+        if self.uniforms is not None:
+            return self.mechanisms.push(name, law, self.mechanisms.noises[name].fresh(law, self.uniforms[name]))
+        noise = self.mechanisms.noises[name]
+        width, people = noise.width(law), self.unknown[name].shape
+        middle = noise.fresh(law, torch.full(people if width is None else (*people, width), 0.5))
+        return _central(law, self.mechanisms.push(name, law, middle))
+
+
+def _central(law: Any, median: torch.Tensor) -> torch.Tensor:
+    """Return the most probable value of a finite law, the mean of a continuous one, else the median."""
+    try:
+        centre: torch.Tensor = law.mode if law.has_enumerate_support else law.mean
+    except (NotImplementedError, AttributeError):
+        return median
+    if not law.has_enumerate_support and is_discrete(law):
+        return median
+    return torch.where(centre.isfinite(), centre.to(median.dtype), median)

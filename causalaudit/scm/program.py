@@ -13,7 +13,7 @@ import torch
 import xarray as xr
 from torch.distributions import OneHotCategorical
 
-from causalaudit.errors import ProgramError, check_count, nearest
+from causalaudit.errors import DataError, ProgramError, check_count, nearest
 from causalaudit.people import check_table
 from causalaudit.randomness import seeded
 from causalaudit.scm.columns import Codec, check_support, site_column
@@ -35,6 +35,7 @@ from causalaudit.scm.given import Given
 from causalaudit.scm.graph import Diagram
 from causalaudit.scm.handlers import PLATE, Intervene, Mechanisms, Program, Record, Tensors, has_noise, run
 from causalaudit.scm.inspection import in_house_form, inspect_program
+from causalaudit.scm.missing import filled, missing_in
 from causalaudit.scm.noise import Coupling, couplings_of, noise_of
 from causalaudit.scm.simulation import prior_draws, simulate
 from causalaudit.scm.vectors import vector_columns, with_vectors_split, without_order
@@ -315,6 +316,7 @@ class SCM:
         model.confounding = (*others, pair) if pair.rho else others
         model.structure = replace(self.structure, graph=confounded_diagram(self.graph, pair))
         model._rebuilt = partial(_rebuilt_with, self._rebuilt, pair)
+        model.couplings()  # refuses one that was chosen before
         return model
 
     def with_partners(self, names: Collection[str]) -> set[str]:
@@ -448,13 +450,46 @@ class SCM:
         self._check_support(tensors)
         return tensors
 
+    def encode_observed(self, data: pd.DataFrame) -> Tensors:
+        """Return the same of a table in which values may be missing: NaN, in a tensor of float64, is such a value.
+
+        Raises
+        ------
+        DataError
+            As `encode` does; if a covariate that is `Given` is missing.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> scm, people = ca.models.loan.linear(), ca.datasets.make_loan(3, seed=0)
+        >>> scm.encode_observed(people.assign(gender=["male", None, "female"]))["gender"].tolist()
+        [0.0, nan, 1.0]
+        """
+        check_table(data)
+        for name in self.given:
+            unknown = int(site_column(name, data, missing=True).isna().sum())
+            if unknown:
+                raise DataError(
+                    f"{name!r} is missing for {unknown} of {len(data)} people, but the program conditions on it "
+                    "(Given), with no distribution to draw it from: give it one, or drop or impute these people first."
+                )
+        tensors = {
+            name: self.codec.encode_observed(name, site_column(name, data, missing=True)) for name in self.columns
+        }
+        self._check_support(tensors)
+        return tensors
+
     def _check_support(self, tensors: Tensors) -> None:
-        n = len(next(iter(tensors.values())))
+        n, missing = len(next(iter(tensors.values()))), missing_in(tensors)
+        tensors = filled(self, tensors)
         record = Record()
         with numerics(), torch.no_grad(), seeded(0, "support"):
             run(self.program, n, record, Intervene(tensors))
         for name, tensor in tensors.items():
-            check_support(name, tensor, record.laws[name])
+            # What a distribution can give may depend on causes that are not known.
+            unknown = [missing[cause] for cause in (name, *self.graph.predecessors(name)) if cause in missing]
+            among = ~torch.stack(unknown).any(0) if unknown else None
+            check_support(name, tensor, record.laws[name], among)
 
     # Simulation
 

@@ -99,6 +99,15 @@ def _cut(whole: "SCM", cuts: Cuts, like: "SCM") -> "SCM":
     model.structure = replace(structure, depends_on=known)
     model.inert = tuple(name for name in structure.parameters if not _reaches(name, moved, structure.variables))
     model.codec = Codec(whole.levels, structure.laws, structure.dtypes)
+    return _confounded_like(model, like)
+
+
+def _confounded_like(model: "SCM", like: "SCM") -> "SCM":
+    """Return a model with the confounding of another: what is inside of a program that was cut knows its old laws."""
+    for pair in model.confounding:
+        model = model.confounded(pair.first, pair.second, 0.0)
+    for pair in like.confounding:
+        model = model.confounded(pair.first, pair.second, pair.rho)
     return model
 
 

@@ -1,5 +1,7 @@
 """Worlds that keep the noise of two confounded variables: against enumeration, and against people of known noise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pyro
@@ -173,3 +175,24 @@ def test_noise_in_a_rectangle_is_drawn_from_its_distribution(far):
         assert share == pytest.approx(place / n, abs=0.035)  # 4.4 standard errors
         share = np.exp(exactly(first, (second[0], second_below)) - exactly(first, second))
         assert share == pytest.approx(place / n, abs=0.035)
+
+
+@pytest.mark.filterwarnings("ignore:The program does not give the error rates")  # the people are of another one
+@pytest.mark.parametrize("pair", [("x", "w"), ("w", "y"), ("y", "x")])
+def test_error_rates_of_simulated_people_are_those_of_enumerated_ones(posterior, pair):
+    """By rectangles of the copula, and by the chance of a value given the noise of its partner."""
+    scm = ca.SCM(finite).confounded(*pair, -0.7)
+    confounded = replace(posterior, scm=scm)
+
+    def rule(people):
+        return np.array([[0.2, 0.9, 0.4], [0.6, 0.1, 0.8]])[people.x.astype(int), people.w.astype(int)]
+
+    def terms(population, scm=confounded):
+        result = ca.decompose_error_rates(
+            scm, rule, "x", outcome="y", features=["x", "w"], population=population, draws=20, progress=False
+        )
+        return result.table["mean"].to_numpy()
+
+    exact = terms("exact")
+    assert np.allclose(terms("simulate"), exact, atol=2e-3)
+    assert np.abs(exact - terms("exact", replace(posterior, scm=ca.SCM(finite)))).max() > 0.01

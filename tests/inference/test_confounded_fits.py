@@ -169,6 +169,24 @@ def test_a_pair_beside_a_continuous_latent_is_integrated_with_it():
 
 
 @pytest.mark.slow
+def test_two_counts_one_of_which_has_a_shape_are_found_too():
+    def program(n):
+        level, odds = pyro.sample("level", dist.Normal(0.0, 2.0)), pyro.sample("odds", dist.Normal(0.0, 2.0))
+        slope, shape = pyro.sample("slope", dist.Normal(0.0, 1.0)), pyro.sample("shape", dist.LogNormal(0.0, 1.0))
+        with pyro.plate("individuals", n):
+            a = pyro.sample("a", dist.Poisson(level.exp()))
+            pyro.sample("b", dist.NegativeBinomial(shape, logits=odds + slope * (a - 24)))
+
+    noise = stats.norm.cdf(np.random.default_rng(5).multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], size=2000))
+    a = stats.poisson.ppf(noise[:, 0], np.exp(3.2))
+    data = pd.DataFrame({"a": a, "b": stats.nbinom.ppf(noise[:, 1], 4.0, 1 / (1 + np.exp(1.0 + 0.02 * (a - 24))))})
+    found = ca.fit(ca.SCM(program).confounded("a", "b", 0.5), data, draws=250, progress=False).parameters()
+    for name, truth in {"level": 3.2, "odds": 1.0, "slope": 0.02, "shape": 4.0}.items():
+        assert abs(found[name].mean() - truth) < 3.5 * found[name].std()
+    assert abs(ca.fit(ca.SCM(program), data, draws=250, progress=False).parameters()["slope"].mean() - 0.02) > 0.04
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*rest on a poor match")
 def test_law_school_cases_by_the_confounding_of_race_and_lsat(data_folder):
     people, scm = ca.datasets.load_law_school(data_folder), ca.models.law_school.level_3()

@@ -256,6 +256,23 @@ def test_the_protected_column_never_responds():
     np.testing.assert_array_equal(causal.candidates.flipped, independent.candidates.flipped)
 
 
+def test_people_who_lack_values_in_the_fit_are_audited_as_they_were_completed(people):
+    def program(n):
+        with schooling.pyro.plate("individuals", n):
+            sex = schooling.pyro.sample("sex", schooling.dist.Bernoulli(0.5))
+            schooling.pyro.sample("job", schooling.dist.Bernoulli(0.3 + 0.2 * sex))
+
+    known = people.assign(job=people["job"].mask(np.arange(len(people)) % 5 == 0))
+    posterior = few_draws(program, known, ("sex", "job"))
+    rule = lambda table: (table["job"] == "high") | (table["region"] == "n")  # noqa: E731
+    arguments = {"protected": "sex", "features": ["job", "region"], "actions": FREE, "progress": False}
+    with pytest.raises(DataError, match=r"'job' is missing for .*\.completions\(\)"):
+        ca.audit_recourse(known, rule, posterior=posterior, **arguments)
+    completed, _ = next(ca.counterfactuals(posterior, {}, draws=1, progress=False).completions())
+    found = ca.audit_recourse(completed, rule, posterior=posterior, **arguments)
+    assert found.draws is not None
+
+
 class TestIndividuals:
     def test_a_twin_with_another_job_pays_less(self, people):
         """With known equations and one action, costs are those of the noise."""

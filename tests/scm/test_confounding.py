@@ -178,3 +178,35 @@ def test_people_of_the_prior_have_the_correlation():
     assert np.mean(found) == pytest.approx(0.6, abs=4 * 0.64 / np.sqrt(40_000))
     plain = pair("NormalNormal").prior_predictive(n=2000, draws=20, seed=0)
     assert np.array_equal(plain["a"].to_numpy(), prior["a"].to_numpy())
+
+
+def test_edges_are_cut_of_confounded_models_and_of_others_alike():
+    def whole(n, cut=False):
+        slopes = [pyro.sample(name, dist.Normal(0.0, 1.0)) for name in ("p", "q", "r")]
+        with pyro.plate("individuals", n):
+            x = pyro.sample("x", dist.Bernoulli(0.4))
+            seen = torch.zeros(n, dtype=torch.float64) if cut else x
+            a = pyro.sample("a", dist.Normal(slopes[0] * seen, 1.0))
+            pyro.sample("b", dist.Normal(slopes[1] * a + slopes[2] * x, 1.0))
+
+    values = {"x": [0.0, 1.0, 1.0], "a": [0.3, -1.0, 2.0], "b": [1.0, 0.0, -0.5], "p": 0.7, "q": -0.4, "r": 1.1}
+    expected = log_density(ca.SCM(lambda n: whole(n, cut=True)).confounded("a", "b", 0.6), values)
+    scm = ca.SCM(whole)
+    first, second = scm.confounded("a", "b", 0.6).without(("x", "a")), scm.without(("x", "a")).confounded("a", "b", 0.6)
+    for model in (first, second):
+        assert np.allclose(log_density(model, values), expected, rtol=1e-12)
+        assert ("x", "a") not in model.graph.edges
+        assert "U(a,b)" in model.graph
+        both = model.without(("a", "b"), at={"a": 0.0})
+        assert [pair.rho for pair in both.confounding] == [0.6]
+        assert "U(a,b)" in both.graph
+    plain = first.confounded("a", "b", 0.0).without(("a", "b"))
+    assert not plain.confounding
+    assert "U(a,b)" not in plain.graph
+    alone = scm.without(("x", "a"), ("a", "b"), at={"a": 0.0})
+    again = first.confounded("a", "b", 0.0).without(("a", "b"), at={"a": 0.0})
+    assert np.array_equal(log_density(again, values), log_density(alone, values))
+    with pytest.raises(ProgramError, match="'a' is confounded"):
+        scm.with_coupling({"a": 0.5}).confounded("a", "b", 0.3)
+    with pytest.raises(ProgramError, match="'a' is confounded"):
+        first.with_coupling({"a": 0.5})

@@ -290,3 +290,17 @@ def test_what_is_no_edge(edge, message):
 def test_causes_without_a_mean():
     with pytest.raises(ProgramError, match=r"'u' has no column, so that its mean cannot stand for it.*at="):
         school().without(("u", "lsat"))
+
+
+@pytest.mark.parametrize(
+    ("edge", "pair"), [(("gender", "balance"), ("salary", "balance")), (("salary", "balance"), ("gender", "salary"))]
+)
+def test_a_cut_and_confounding_are_one_model_in_either_order(edge, pair):
+    scm, people = ca.models.loan.linear(), ca.datasets.make_loan(40, seed=0)
+    one, other = scm.without(edge).confounded(*pair, rho=0.4), scm.confounded(*pair, rho=0.4).without(edge)
+    assert set(one.graph.edges) == set(other.graph.edges)
+    fits = [ca.fit(model, people, method="map", draws=2, chains=1) for model in (one, other)]
+    assert fits[0].scm.confounding == fits[1].scm.confounding == one.confounding  # a mean in the data is known by now
+    np.testing.assert_allclose(fits[0].log_likelihood(), fits[1].log_likelihood(), rtol=1e-9)
+    plain = ca.fit(scm.without(edge), people, method="map", draws=2, chains=1)
+    assert abs(float((fits[0].log_likelihood() - plain.log_likelihood()).sum())) > 1e-3

@@ -24,7 +24,7 @@ def ask(posterior, do, coupling=None, shortcut=False, seed=0, draws=1):
     }
     couplings = posterior.scm.couplings(coupling)
     question = Abduction(posterior, front.factual, tensors, draws, couplings, None, seed, None, shortcut)
-    return question.dataset(progress=False)
+    return question.datasets(progress=False)[0]
 
 
 def assert_same(scm, name, got, expected):

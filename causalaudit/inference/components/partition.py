@@ -1,15 +1,17 @@
 """Which parameters of a program are independent of which others, given the data."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import networkx as nx
 import torch
 
+from causalaudit.inference.density.patterns import missing_causes
 from causalaudit.randomness import seeded
 from causalaudit.scm import SCM
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.handlers import Intervene, Record, Tensors, run
+from causalaudit.scm.missing import filled
 from causalaudit.scm.score import log_probability
 
 _PEOPLE = 64  # of the data, at whose values the claims are verified
@@ -47,7 +49,8 @@ def components_of(scm: SCM, values: Tensors) -> list[Component]:
     scm
         The program.
     values
-        The encoded data, of which a few people are used to verify the claims.
+        The encoded data, of which a few people are used to verify the claims. A missing value is a latent of that
+        person: where something that it enters is observed, the variable joins the variables that it enters.
 
     Returns
     -------
@@ -55,14 +58,14 @@ def components_of(scm: SCM, values: Tensors) -> list[Component]:
         In the order of their first sites; the parameters of different ones are independent given the data.
     """
     depends_on = scm.structure.depends_on
-    claimed = _parts(scm, depends_on)
+    joining = {*scm.parameters, *scm.latents, *missing_causes(scm, values)}
+    claimed = _parts(scm, depends_on, joining)
     if len(claimed) > 1:
-        claimed = _parts(scm, _confirmed(scm, values, depends_on))
+        claimed = _parts(scm, _confirmed(scm, values, depends_on), joining)
     return claimed
 
 
-def _parts(scm: SCM, depends_on: Mapping[str, frozenset[str]]) -> list[Component]:
-    joining = {*scm.parameters, *scm.latents}
+def _parts(scm: SCM, depends_on: Mapping[str, frozenset[str]], joining: Collection[str]) -> list[Component]:
     graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from((*scm.parameters, *scm.variables))
     graph.add_edges_from((source, site) for site in graph for source in depends_on[site] if source in joining)
@@ -82,7 +85,7 @@ def _component(scm: SCM, depends_on: Mapping[str, frozenset[str]], part: set[str
 
 def _confirmed(scm: SCM, values: Tensors, depends_on: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
     """Add to the known dependences those that show when one parameter is changed at a time, at values of the data."""
-    few = {name: value[:_PEOPLE] for name, value in values.items()}
+    few = filled(scm, {name: value[:_PEOPLE] for name, value in values.items()})
     found = {name: set(sources) for name, sources in depends_on.items()}
     with numerics(), torch.no_grad(), seeded(0, "components"):
         base, other = _drawn(scm, few), _drawn(scm, few)

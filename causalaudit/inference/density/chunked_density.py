@@ -12,6 +12,7 @@ from causalaudit.inference.density.distinct_rows import DistinctRows
 from causalaudit.inference.density.latent_states import LatentStates, continuous_latents
 from causalaudit.inference.density.log_density import Accuracy, DensityParts, PriorVectors, ProgramDensity
 from causalaudit.inference.density.marginal_density import MarginalDensity
+from causalaudit.inference.density.patterns import patterns_of
 from causalaudit.progress import pieces
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Tensors
@@ -35,10 +36,15 @@ def marginal_density(scm: SCM, values: Tensors) -> ProgramDensity:
         If more than one continuous latent would have to be integrated out.
     """
     rows = DistinctRows.of(scm, values)
-    most = max(1, _PIECE // (LatentStates(scm).count * (_NODES if continuous_latents(scm) else 1) * scm.nodes))
+    most = max(1, _PIECE // max(_numbers(pattern.scm) for pattern in patterns_of(scm, rows.values)))
     if len(rows) <= most:
         return MarginalDensity(scm, rows)
     return ChunkedDensity([MarginalDensity(scm, rows.part(piece)) for piece in pieces(len(rows), budget=most)], rows)
+
+
+def _numbers(scm: SCM) -> int:
+    """Return how many numbers each row needs."""
+    return LatentStates(scm).count * (_NODES if continuous_latents(scm) else 1) * scm.nodes
 
 
 class ChunkedDensity(ProgramDensity):
@@ -70,7 +76,7 @@ class ChunkedDensity(ProgramDensity):
     @property
     def integrates(self) -> bool:
         """Whether a continuous latent is integrated out."""
-        return self.parts[0].integrates
+        return any(part.integrates for part in self.parts)
 
     def terms(self, vector: torch.Tensor, prior: bool = True, jacobian: bool = True) -> Iterator[torch.Tensor]:
         """Yield the log-density of each piece, the first with the prior."""
@@ -140,7 +146,7 @@ class ChunkedDensity(ProgramDensity):
 
     def likelihood_error(self, accuracy: Accuracy) -> float:
         """Return the greatest error of `likelihood_by_row` beyond rounding: that of a numerical integral."""
-        return self.parts[0].likelihood_error(accuracy)
+        return max(part.likelihood_error(accuracy) for part in self.parts)
 
     def refuse_impossible(self, values: Mapping[str, np.ndarray], index: "pd.Index[Any]") -> None:
         """Refuse people whom the program cannot give at the first of the draws."""

@@ -8,6 +8,7 @@ import torch
 from causalaudit.people import distinct_rows
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Tensors
+from causalaudit.scm.missing import filled, missing_in
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,9 @@ class DistinctRows:
 
     @classmethod
     def of(cls, scm: SCM, values: Tensors) -> "DistinctRows":
-        """Find the distinct rows of encoded data."""
-        found = distinct_rows([scm.codec.numbers(name, value) for name, value in values.items()])
+        """Find the distinct rows of encoded data; a missing value is like another missing value only."""
+        numbers = [scm.codec.numbers(name, value) for name, value in filled(scm, values).items()]
+        found = distinct_rows([*numbers, *(mask.numpy().astype(float) for mask in missing_in(values).values())])
         return cls(
             {name: value[found.first] for name, value in values.items()},
             torch.from_numpy(found.counts.astype(float)),

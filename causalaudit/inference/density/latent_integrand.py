@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+import pyro.distributions as dist
 import torch
 from pyro.poutine.messenger import Messenger
-from torch.distributions import biject_to
+from torch.distributions import ComposeTransform, Distribution, Transform, TransformedDistribution, biject_to
 
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Intervene, Message, Tensors, run
@@ -30,6 +31,16 @@ class LatentCentres:
         return LatentCentres(self.location[people], self.spread[people])
 
 
+def _from_numbers(law: Distribution) -> Transform:
+    """Return the map from all numbers to the values of a law; torch does not know that of what a noise enters."""
+    try:
+        return biject_to(law.support)
+    except NotImplementedError:
+        if not isinstance(law, TransformedDistribution):
+            raise
+        return ComposeTransform([biject_to(law.base_dist.support), *law.transforms])
+
+
 class _SetLatent(Messenger):
     """Give a latent the value that unconstrained numbers stand for, and keep the log-Jacobian of each person."""
 
@@ -41,7 +52,7 @@ class _SetLatent(Messenger):
 
     def _pyro_sample(self, message: Message) -> None:
         if message["name"] == self.name:
-            transform = biject_to(message["fn"].support)
+            transform = _from_numbers(message["fn"])
             message["value"] = self.value = transform(self.numbers)
             self.log_jacobian = transform.log_abs_det_jacobian(self.numbers, self.value)
 
@@ -61,7 +72,7 @@ class LatentIntegrand:
 
     def __init__(self, scm: SCM, name: str, people: Tensors) -> None:
         self.scm, self.name, self.people = scm, name, people
-        self.inside = scm.with_partners({name, *scm.graph.successors(name)})
+        self.inside = scm.with_partners({name, *effects_of(scm, name)})
         self.outside = set(scm.variables) - self.inside
         self.count = len(next(iter(people.values())))
         self._copies: dict[int, Tensors] = {}
@@ -128,6 +139,17 @@ class LatentIntegrand:
         latent = _SetLatent(self.name, numbers)
         run(self.scm.program, len(units), parameters, latent, Intervene({k: v[units] for k, v in self.people.items()}))
         return latent.value
+
+
+def effects_of(scm: SCM, name: str) -> set[str]:
+    """Return the variables whose distributions a latent enters, directly or through what is computed from it."""
+    effects: set[str] = set()
+    for site in scm.variables:
+        if name in scm.structure.depends_on[site]:
+            effects.add(site)
+            if site in scm.latents and isinstance(scm.structure.laws[site], dist.Delta):
+                effects |= effects_of(scm, site)
+    return effects
 
 
 def _newton(centres: LatentCentres, left: torch.Tensor, middle: torch.Tensor, right: torch.Tensor) -> LatentCentres:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import pyro.distributions as dist
 import torch
@@ -12,6 +13,18 @@ from causalaudit.scm.handlers import Tensors
 from causalaudit.scm.noise import is_discrete
 
 MOST_STATES = 256
+
+
+def is_summed(law: Any) -> bool:
+    """Tell whether a latent is computed, or has finitely many values, which are summed over."""
+    return isinstance(law, dist.Delta) or bool(law.has_enumerate_support)
+
+
+def is_integrated(law: Any) -> bool:
+    """Tell whether a latent is continuous, without a mass on any value, so that it can be integrated out."""
+    if is_summed(law) or law.support is None or law.event_shape or is_discrete(law):
+        return False
+    return not getattr(law, "has_atoms", False)
 
 
 def continuous_latents(scm: SCM) -> tuple[str, ...]:
@@ -25,9 +38,9 @@ def continuous_latents(scm: SCM) -> tuple[str, ...]:
     names = []
     for name in scm.latents:
         law = scm.structure.laws[name]
-        if isinstance(law, dist.Delta) or law.has_enumerate_support:
+        if is_summed(law):
             continue
-        if law.support is None or is_discrete(law) or law.event_shape:
+        if not is_integrated(law):
             raise InferenceError(
                 f"The latent {name!r} ({type(law).__name__}) has infinitely many values that are not a continuous "
                 "range, and can be neither summed over nor integrated out. Give it a finite or a continuous "

@@ -214,6 +214,8 @@ class ProgramDensity(ABC):
 
     def with_start(self, values: Mapping[str, np.ndarray]) -> Self:
         """Return the density whose maximum is searched from these values of its parameters, if they are possible."""
+        if self.size > self.parameter_size:  # latents have no values there
+            return self
         other = copy(self)
         start = self.unconstrain({name: np.asarray(values[name])[None] for name in self.scm.parameters})[0]
         other.start = start if np.isfinite(start).all() else None

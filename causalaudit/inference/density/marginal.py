@@ -1,7 +1,12 @@
-"""People with their latents: the likelihood with latents summed and integrated out, and draws of the latents."""
+"""People with their latents: the likelihood with latents summed and integrated out, and draws of the latents.
 
+A missing value is a latent of that person: people of whom the same values are missing have a `Marginal` of their own.
+"""
+
+from collections.abc import Callable
 from copy import copy
 
+import numpy as np
 import torch
 from pyro.poutine.messenger import Messenger
 
@@ -10,9 +15,11 @@ from causalaudit.inference.density.distinct_rows import DistinctRows
 from causalaudit.inference.density.latent_integrand import LatentIntegrand
 from causalaudit.inference.density.latent_states import LatentStates, choose_state, continuous_latents
 from causalaudit.inference.density.log_density import Accuracy
+from causalaudit.inference.density.patterns import patterns_of
 from causalaudit.inference.density.quadrature import Quadrature
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Intervene, Tensors, run
+from causalaudit.scm.missing import missing_in
 from causalaudit.scm.score import Score
 
 # The greatest changes, when the nodes are doubled, of a person's log-likelihood and of the sum.
@@ -53,6 +60,11 @@ class Marginal:
             )
         self.integrand = LatentIntegrand(scm, continuous[0], self._units) if continuous else None
         self.quadrature: Quadrature | None = None
+
+    @property
+    def integrates(self) -> bool:
+        """Whether a continuous latent is integrated out."""
+        return self.integrand is not None
 
     @property
     def placed(self) -> bool:
@@ -165,3 +177,114 @@ class Marginal:
         if uniform is None:
             return conditional.mean()[units]
         return self.quadrature.integrand.value_of(parameters, conditional.quantile(uniform, units), units)
+
+
+class Marginals:
+    """The distinct rows of a table in which values are missing: a `Marginal` for each pattern of missing values.
+
+    Attributes
+    ----------
+    rows
+        The distinct rows; a missing value is NaN.
+    simulated
+        Of whom each missing column and each latent follows from the known values alone, because nothing that follows
+        from it is observed: it is not drawn here.
+    """
+
+    def __init__(self, scm: SCM, rows: DistinctRows) -> None:
+        self.rows, self.scm = rows, scm
+        self._patterns = patterns_of(scm, rows.values)
+        kind_of = np.empty(len(rows), dtype=int)
+        place = np.empty(len(rows), dtype=int)
+        for number, pattern in enumerate(self._patterns):
+            kind_of[pattern.people.numpy()] = number
+            place[pattern.people.numpy()] = np.arange(len(pattern.people))
+        self._people = [np.flatnonzero(kind_of[rows.inverse] == number) for number in range(len(self._patterns))]
+        self._parts = [
+            Marginal(
+                pattern.scm,
+                DistinctRows(pattern.values, rows.counts[pattern.people], place[rows.inverse[people]], rows.people),
+            )
+            for pattern, people in zip(self._patterns, self._people, strict=True)
+        ]
+        self._order = torch.cat([pattern.people for pattern in self._patterns]).argsort()
+
+    @property
+    def simulated(self) -> Tensors:
+        masks: Tensors = {}
+        for pattern, people in zip(self._patterns, self._people, strict=True):
+            for name in pattern.dropped:
+                masks.setdefault(name, torch.zeros(len(self.rows.inverse), dtype=torch.bool))[people] = True
+        return masks
+
+    @property
+    def integrates(self) -> bool:
+        """Whether a continuous latent or missing value is integrated out."""
+        return any(part.integrates for part in self._parts)
+
+    @property
+    def placed(self) -> bool:
+        """Whether the nodes of what is integrated out have been placed."""
+        return all(part.placed for part in self._parts)
+
+    @property
+    def run_size(self) -> int:
+        """How many people the runs of the program, one for each pattern, stand for."""
+        return sum(part.run_size for part in self._parts)
+
+    @property
+    def drawing_size(self) -> int:
+        """How many people these runs stand for when latents are drawn."""
+        return sum(part.drawing_size for part in self._parts)
+
+    def log_likelihood(self, parameters: Messenger, following: bool = False) -> torch.Tensor:
+        """Return log p(observed values) of each distinct row."""
+        return torch.cat([part.log_likelihood(parameters, following) for part in self._parts])[self._order]
+
+    def precise_log_likelihood(self, parameters: Messenger) -> torch.Tensor:
+        """Return the same with at least twice the nodes that were found to suffice."""
+        return torch.cat([part.precise_log_likelihood(parameters) for part in self._parts])[self._order]
+
+    def tolerance(self, accuracy: Accuracy) -> float:
+        """Return the change of a person's log-likelihood, when nodes are doubled, up to which there are enough."""
+        return self._parts[0].tolerance(accuracy)
+
+    def placed_at(self, parameters: Messenger, accuracy: Accuracy = "good") -> "Marginals":
+        """Place the nodes of what is integrated out for parameters near the given ones."""
+        return self._each(lambda part: part.placed_at(parameters, accuracy))
+
+    def moved_to(self, parameters: Messenger) -> "Marginals":
+        """Move the nodes along to parameters a step away."""
+        return self._each(lambda part: part.moved_to(parameters))
+
+    def refined(self, parameters: Messenger) -> "Marginals":
+        """Double the nodes until it makes no difference at these parameters; the same object if there were enough."""
+        return self._each(lambda part: part.refined(parameters))
+
+    def _each(self, change: Callable[[Marginal], Marginal]) -> "Marginals":
+        parts = [change(part) for part in self._parts]
+        if all(one is two for one, two in zip(parts, self._parts, strict=True)):
+            return self
+        other = copy(self)
+        other._parts = parts
+        return other
+
+    def draw(self, theta: Tensors, uniforms: tuple[torch.Tensor, torch.Tensor] | None) -> Tensors:
+        """Draw latents and missing values of each person as `Marginal.draw` does; zero where there is nothing to draw.
+
+        A person's number does not depend on what is missing of others.
+        """
+        found: Tensors = {}
+        for part, people in zip(self._parts, map(torch.from_numpy, self._people), strict=True):
+            own = None if uniforms is None else (uniforms[0][people], uniforms[1][people])
+            for name, value in part.draw(theta, own).items():
+                if name not in found:
+                    found[name] = torch.zeros(len(self.rows.inverse), *value.shape[1:], dtype=value.dtype)
+                found[name] = found[name].index_put((people,), value)
+        return found
+
+
+def marginal_of(scm: SCM, values: Tensors | DistinctRows) -> Marginal | Marginals:
+    """Return the marginal of people, of some of whom values may be missing."""
+    rows = values if isinstance(values, DistinctRows) else DistinctRows.of(scm, values)
+    return Marginals(scm, rows) if missing_in(rows.values) else Marginal(scm, rows)

@@ -10,8 +10,9 @@ import torch
 
 from causalaudit.errors import DataError
 from causalaudit.inference.density.distinct_rows import DistinctRows
+from causalaudit.inference.density.latent_states import continuous_latents
 from causalaudit.inference.density.log_density import Accuracy, DensityParts, PriorVectors, ProgramDensity
-from causalaudit.inference.density.marginal import Marginal
+from causalaudit.inference.density.marginal import Marginal, Marginals, marginal_of
 from causalaudit.inference.density.mirror_images import loadings_of_some_child
 from causalaudit.inference.density.unconstrained import Unconstrain, UnconstrainedParameters
 from causalaudit.randomness import generator
@@ -41,7 +42,7 @@ class MarginalDensity(ProgramDensity):
     """
 
     def __init__(self, scm: SCM, values: Tensors | DistinctRows) -> None:
-        self.scm, self.parameters, self.marginal = scm, UnconstrainedParameters(scm), Marginal(scm, values)
+        self.scm, self.parameters, self.marginal = scm, UnconstrainedParameters(scm), marginal_of(scm, values)
         self.rows = self.marginal.rows
         self.size = self.parameter_size = self.parameters.size
         self.labels = self.parameters.labels
@@ -55,7 +56,7 @@ class MarginalDensity(ProgramDensity):
     @property
     def integrates(self) -> bool:
         """Whether a continuous latent is integrated out."""
-        return self.marginal.integrand is not None
+        return self.marginal.integrates
 
     def by_row(self, numbers: Tensors, following: bool = False) -> DensityParts[torch.Tensor]:
         """Return the parts of one draw of unconstrained numbers, with the log-likelihood of each distinct row."""
@@ -130,7 +131,7 @@ class MarginalDensity(ProgramDensity):
     def _at(self, vector: torch.Tensor) -> Unconstrain:
         return Unconstrain(self.parameters.split(vector))
 
-    def _with(self, marginal: Marginal) -> "MarginalDensity":
+    def _with(self, marginal: Marginal | Marginals) -> "MarginalDensity":
         if marginal is self.marginal:
             return self
         other = copy(self)
@@ -196,7 +197,7 @@ class MarginalDensity(ProgramDensity):
 
     def mirror_signs(self) -> np.ndarray:
         """Return the signs that unconstrained numbers change if a continuous latent changes its own."""
-        integrand = self.marginal.integrand
-        changed = set() if integrand is None else set(loadings_of_some_child(self.scm, integrand.name))
+        latents = continuous_latents(self.scm)
+        changed = set(loadings_of_some_child(self.scm, latents[0])) if latents else set()
         signs = [np.full(size, -1.0 if name in changed else 1.0) for name, size in self.parameters.sizes.items()]
         return np.concatenate(signs) if signs else np.empty(0)

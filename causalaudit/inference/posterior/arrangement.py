@@ -11,6 +11,7 @@ from causalaudit.arviz_versions import InferenceData
 from causalaudit.arviz_versions import inference_data as in_groups
 from causalaudit.inference.density.log_density import DensityParts
 from causalaudit.scm import SCM
+from causalaudit.scm.missing import filled, missing_in
 
 Shape = tuple[int, int]
 
@@ -25,7 +26,7 @@ def inference_data(
     by_step: Mapping[str, np.ndarray],
 ) -> InferenceData:
     """Arrange draws by chain (`shape`: chains and draws of each); a single point is repeated."""
-    people = {name: ("individual", scm.codec.numbers(name, tensor)) for name, tensor in scm.encode(data).items()}
+    people = {name: ("individual", numbers) for name, numbers in _observed(scm, data).items()}
     individuals = {"individual": data.index.to_numpy()}
     sample_stats = chained(scm, shape, {"log_likelihood": parts.likelihood, **by_draw})
     groups = {
@@ -42,6 +43,13 @@ def inference_data(
         }
         groups["latents"] = xr.Dataset(latents, coords={**_numbers(shape), **individuals})
     return in_groups(**groups)
+
+
+def _observed(scm: SCM, data: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return the columns as plain numbers, NaN where a value is missing."""
+    values = scm.encode_observed(data)
+    numbers = {name: scm.codec.numbers(name, tensor) for name, tensor in filled(scm, values).items()}
+    return numbers | {name: np.where(mask, np.nan, numbers[name]) for name, mask in missing_in(values).items()}
 
 
 def chained(scm: SCM, shape: Shape, values: Mapping[str, np.ndarray]) -> xr.Dataset:

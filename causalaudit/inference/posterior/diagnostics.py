@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
+import pandas as pd
+
 from causalaudit.inference.posterior.display import diagnostics_html
 from causalaudit.inference.posterior.modes_in_words import (
     misses_modes,
@@ -48,8 +50,11 @@ class Diagnostics:
         Where the posterior factorises, those of each of its independent parts; the verdict is that of the worst.
     inert : tuple of str
         Parameters that enter nothing, because edges were cut (`SCM.without`): their posterior is their prior.
-    searched : str or None
-        Where modes were searched, and how many were found, in words; None if there was no search.
+    missing: str | None = None
+    searched: str | None = None
+
+    def __str__(self) -> str:
+        lines = [self.verdict, self.searched, self.missing, self.predictive or UNCHECKED]
     """
 
     ok: bool
@@ -60,14 +65,21 @@ class Diagnostics:
     parameters: tuple[str, ...] = ()
     components: "tuple[Diagnostics, ...]" = ()
     inert: tuple[str, ...] = ()
+<<<<<<< HEAD
     searched: str | None = None
 
     def __str__(self) -> str:
         lines = [self.verdict, *([self.searched] if self.searched else []), self.predictive or UNCHECKED]
+=======
+    missing: str | None = None
+
+    def __str__(self) -> str:
+        lines = [self.verdict, self.missing, self.predictive or UNCHECKED]
+>>>>>>> main
         if self.inert:
             names = ", ".join(map(repr, self.inert))
             lines.append(f"Inert, as edges were cut: {names}. They enter nothing, and have their priors.")
-        return "\n".join(lines)
+        return "\n".join(line for line in lines if line)
 
     def _repr_html_(self) -> str:
         return diagnostics_html(str(self), self.numbers)
@@ -87,6 +99,20 @@ def diagnose(method: str, statistics: Mapping[str, Any], draws: int) -> Diagnost
     judge = _chains if "r_hat" in statistics else _guide if "elbo" in statistics else _importance
     numbers = {name: value for name, value in statistics.items() if not isinstance(value, str)}
     return replace(judge(numbers, statistics, draws), searched=modes_in_words(statistics))
+
+
+def missing_words(columns: pd.DataFrame) -> str | None:
+    """Say which values of the columns of a program are missing, and what is assumed about them; None if none is."""
+    unknown = columns.isna()
+    counts = unknown.sum()
+    named = ", ".join(f"{name!r} for {count}" for name, count in counts[counts > 0].items())
+    if not named:
+        return None
+    return (
+        f"Missing: {named} of {len(columns)} people ({int(unknown.any(axis=1).sum())} lack at least one value). Nobody "
+        "is left out: missing values are latents, summed or integrated out. It is assumed, and no data can tell, that "
+        "they are missing at random: whether a value is missing depends on observed values of the person alone."
+    )
 
 
 def components_in(statistics: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -62,6 +62,8 @@ def plot_predictive(
     -----
     A posterior predictive check looks at the data twice: it finds what the program cannot describe at all, and is no
     test of the diagram. What lies outside of the bands for one group only is a program that is worse for that group.
+    Of a variable with missing values those of whom it is known are shown, and the legend counts the others: people are
+    simulated whether it would be missing or not, so that the two may differ though the program is right.
 
     Examples
     --------
@@ -76,6 +78,11 @@ def plot_predictive(
     if isinstance(simulated, Posterior):
         data = simulated.data if data is None else data
         simulated = simulated.predictive(min(draws, len(simulated.draw_numbers())), seed)
+    missing = 0
+    if data is not None:
+        everybody, shown = len(data), [name for name in (variable, by) if name in data.columns]
+        data = data.dropna(subset=shown)
+        missing = everybody - len(data)
     column = _Column.of(simulated, data, variable)
     groups = None if by is None else _Column.of(simulated, data, by)
     kinds = [0.0] if groups is None else groups.values.tolist()
@@ -92,7 +99,7 @@ def plot_predictive(
     ax.set(xlabel=variable, ylabel="share of people" if column.discrete else "share of people up to", ylim=(0, None))
     labels = [] if groups is None else [groups.label(kind) for kind in kinds]
     band = f"simulated, {prob:.0%} {'bars' if column.discrete else 'band'}"
-    _add_legend(ax, by, labels, "o" if column.discrete else "-", data is not None, band)
+    _add_legend(ax, by, labels, "o" if column.discrete else "-", None if data is None else _of_whom(missing), band)
     return ax
 
 
@@ -190,12 +197,16 @@ def _observed(data: pd.DataFrame, name: str, levels: Sequence[Any] | None) -> np
     return codes.astype(float)
 
 
-def _add_legend(ax: Axes, title: str | None, groups: list[str], mark: str, observed: bool, band: str) -> None:
+def _of_whom(missing: int) -> str:
+    return f"observed ({missing} missing)" if missing else "observed"
+
+
+def _add_legend(ax: Axes, title: str | None, groups: list[str], mark: str, observed: str | None, band: str) -> None:
     """Say which colour is which group, and what marks and bands are."""
     shown: dict[str, Any] = {group: Patch(color=colour) for group, colour in zip(groups, _GROUPS, strict=False)}
     own = _GREY if groups else _GROUPS[0]
     if observed:
         line = {"linestyle": "-"} if mark == "-" else {"linestyle": "", "marker": mark, "markersize": 5}
-        shown["observed"] = Line2D([], [], color=own, **line)
+        shown[observed] = Line2D([], [], color=own, **line)
     shown[band] = Patch(color=own, alpha=0.3, linewidth=0)
     ax.legend(list(shown.values()), list(shown), title=title, frameon=False, fontsize="small")

@@ -15,7 +15,7 @@ from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference.density.joint_density import JointDensity
 from causalaudit.inference.density.log_density import ProgramDensity
 from causalaudit.inference.density.marginal_density import MarginalDensity
-from causalaudit.inference.posterior.diagnostics import Diagnostics, components_in, diagnose, is_trusted
+from causalaudit.inference.posterior.diagnostics import Diagnostics, components_in, diagnose, is_trusted, missing_words
 from causalaudit.inference.posterior.display import posterior_html
 from causalaudit.inference.posterior.modes_in_words import misses_modes
 from causalaudit.inference.posterior.predictive_check import predictive_verdict
@@ -119,7 +119,7 @@ class Posterior:
                 "is no leave-one-out. Compare programs by `plots.plot_predictive`, or use one continuous latent."
             )
         if "log_likelihood" not in group_names(self.idata):
-            density = MarginalDensity(self.scm, self.scm.encode(self.data))
+            density = MarginalDensity(self.scm, self.scm.encode_observed(self.data))
             total = len(self.draw_numbers())
             rows = density.likelihood_by_row(self.parameters(), total, progress)
             people = rows[:, density.rows.inverse].reshape(self.settings["chains"], self.settings["draws"], -1)
@@ -169,6 +169,8 @@ class Posterior:
     def diagnostics(self, by: str | None = None, draws: int = 100, seed: int = 0) -> Diagnostics:
         """Say in words whether the draws can be trusted, with the numbers behind it; and whether the program fits.
 
+        Where values of people are missing, it says which, of how many people, and what is assumed about them.
+
         Parameters
         ----------
         by
@@ -189,7 +191,8 @@ class Posterior:
         """
         total = len(self.draw_numbers())
         computed = diagnose(self.settings["method"], self.idata["sample_stats"].attrs, total)
-        computed = replace(computed, inert=self.scm.inert)
+        missing = missing_words(self.data[list(self.scm.columns)])
+        computed = replace(computed, inert=self.scm.inert, missing=missing)
         if by is None:
             return computed
         fits, words = predictive_verdict(self.predictive(min(draws, total), seed), self.data, by)
@@ -266,4 +269,4 @@ class Posterior:
 
 def _density(scm: SCM, data: pd.DataFrame, idata: InferenceData) -> ProgramDensity:
     kind = JointDensity if "latents" in group_names(idata) else MarginalDensity
-    return kind(scm, scm.encode(data))
+    return kind(scm, scm.encode_observed(data))

@@ -31,7 +31,8 @@ def predictive_verdict(simulated: xr.Dataset, data: pd.DataFrame, by: str) -> tu
 
     A number misfits where the mean of a group is off by more than a twentieth of the observed range (of the middle 90 %
     of the group), or an end of that range by more than a fifth; a level where its share is off by more than .05; and in
-    all of them by more than four standard deviations over the draws.
+    all of them by more than four standard deviations over the draws. A variable that is missing of some people is not
+    compared, and the verdict says so: those of whom it is known need not be like the others.
 
     Parameters
     ----------
@@ -50,12 +51,16 @@ def predictive_verdict(simulated: xr.Dataset, data: pd.DataFrame, by: str) -> tu
     names = [str(name) for name, array in simulated.data_vars.items() if "individual" in array.dims and name in data]
     if by not in names:
         raise DataError(f"by is {by!r}, but must be a variable of the program with a column: {nearest(by, names)}")
+    unknown = [name for name in names if data[name].isna().any()]
+    if by in unknown:
+        count = int(data[by].isna().sum())
+        raise DataError(f"by is {by!r}, which is missing for {count} people: choose another column.")
     status, groups = _observed(simulated[by], data[by]), simulated[by].to_numpy().astype(float)
     kinds = np.unique(status[~np.isnan(status)])
     if len(kinds) > MOST_GROUPS:
         raise DataError(f"by is {by!r}, which has {len(kinds)} values; expected at most {MOST_GROUPS} groups.")
     worst: dict[str, Misfit] = {}
-    for name in (name for name in names if name != by):
+    for name in (name for name in names if name not in (by, *unknown)):
         column, array = _observed(simulated[name], data[name]), simulated[name]
         for kind in kinds:
             seen = column[(status == kind) & ~np.isnan(column)]
@@ -67,9 +72,11 @@ def predictive_verdict(simulated: xr.Dataset, data: pd.DataFrame, by: str) -> tu
             for misfit in _misfits(drawn, seen, array.attrs.get("levels"), where):
                 if name not in worst or misfit.size > worst[name].size:
                     worst[name] = misfit
+    left_out = f" Not compared, because values are missing: {', '.join(map(repr, unknown))}." if unknown else ""
     if not worst:
-        return True, f"Predictive: simulated people look like the observed ones in every variable, by {by}."
-    return False, "Predictive: " + "; ".join(misfit.words for misfit in worst.values()) + "."
+        which = "every other variable" if unknown else "every variable"
+        return True, f"Predictive: simulated people look like the observed ones in {which}, by {by}.{left_out}"
+    return False, "Predictive: " + "; ".join(misfit.words for misfit in worst.values()) + f".{left_out}"
 
 
 def _misfits(drawn: np.ndarray, seen: np.ndarray, levels: Sequence[Any] | None, where: str) -> Iterator[Misfit]:

@@ -143,7 +143,8 @@ def model_people(
 ) -> ModelledPeople:
     """Find the affected people in the posterior's data, and learn how features and variables correspond.
 
-    People of the fit are found by the labels of the index; other people must have all columns of the model in `data`.
+    People of the fit are found by the labels of the index; other people, and those of the fit of whom values are
+    missing there, must have all columns of the model in `data`.
     A feature with `values` is binned: its bins are ranges (or sets of levels) of the variable of the same name, which
     are learned from the people, of whom both are known.
     """
@@ -158,11 +159,12 @@ def model_people(
                 f"values names {name!r}, which is not a feature that the model has: {nearest(name, modelled)}"
             )
     labels = people.data.index
-    known = bool(labels.isin(posterior.data.index).all())
+    known = bool(labels.isin(posterior.data.index).all()) and _all_known(posterior, labels)
     if binned and not known:
         raise DataError(
-            "values are given for binned features, but some people are not in the fit, so that their values in the "
-            "model are not known: fit the posterior to the people of the audit, with the same index."
+            "values are given for binned features, but some people are not in the fit, or lack values there, so that "
+            "their values in the model are not known: fit the posterior to all people of the audit, with the same "
+            "index and no missing values."
         )
     everyone = posterior.data.loc[labels] if known else data.loc[labels]
     bins = {name: _learn(scm, name, everyone, people) for name in binned}
@@ -174,6 +176,11 @@ def model_people(
     scm.encode(asked.persons)  # refuses people whom the model does not know, even if nothing responds
     targets = {name: _targets(scm, name, people, binned.get(name), bins.get(name)) for name in modelled}
     return ModelledPeople(scm, people, who, asked, targets, bins, joint="latents" in group_names(posterior.idata))
+
+
+def _all_known(posterior: "Posterior", labels: "pd.Index[Any]") -> bool:
+    """Tell whether the fit knew all values of people: of others, the audit is handed values that were drawn."""
+    return not posterior.data.loc[labels, list(posterior.scm.columns)].isna().any(axis=None)
 
 
 def _check_same(people: CodedPeople, everyone: pd.DataFrame, names: list[str], scm: SCM) -> None:

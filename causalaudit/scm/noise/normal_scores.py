@@ -13,6 +13,7 @@ from scipy import special
 from torch.distributions import Distribution
 from torch.nn.functional import logsigmoid
 
+from causalaudit.errors import ProgramError
 from causalaudit.scm.noise.differentiable import Special
 from causalaudit.scm.noise.log_tails import LOG_TAILS, LogTails, log_one_minus_exp
 from causalaudit.scm.noise.special_log_tails import log_betainc, log_gammainc, log_gammaincc
@@ -59,9 +60,9 @@ def scores_of(law: Any, value: torch.Tensor) -> Point | Interval:
     Examples
     --------
     >>> import torch, torch.distributions as dist
-    >>> coin = dist.Bernoulli(torch.tensor(0.5, dtype=torch.float64))
-    >>> round(float(scores_of(coin, torch.tensor(1.0, dtype=torch.float64)).low), 6)  # heads: above the median
-    0.0
+    >>> rare = dist.Bernoulli(torch.tensor(0.1, dtype=torch.float64))
+    >>> round(float(scores_of(rare, torch.tensor(1.0, dtype=torch.float64)).low), 3)  # 1 is the upper tenth
+    1.282
     """
     ends, tails = _tabled(law, _DISCRETE), _tabled(law, _CONTINUOUS)
     if ends is not None:
@@ -70,6 +71,8 @@ def scores_of(law: Any, value: torch.Tensor) -> Point | Interval:
     if tails is not None:
         score = (value - law.loc) / law.scale if tails is _NORMAL else normal_score(*tails(law, value))
         return Point(law.log_prob(value), score)
+    if not has_scores(law):
+        raise ProgramError(f"{type(law).__name__} has no place on the normal scale of its noise: it is not confounded.")
     change = torch.zeros(())
     for transform in reversed(law.transforms):
         image, value = value, transform.inv(value)
