@@ -50,11 +50,10 @@ class Diagnostics:
         Where the posterior factorises, those of each of its independent parts; the verdict is that of the worst.
     inert : tuple of str
         Parameters that enter nothing, because edges were cut (`SCM.without`): their posterior is their prior.
-    missing: str | None = None
-    searched: str | None = None
-
-    def __str__(self) -> str:
-        lines = [self.verdict, self.searched, self.missing, self.predictive or UNCHECKED]
+    missing : str or None
+        Which values are missing, of how many people, and what that assumes; None if all are known.
+    searched : str or None
+        Where modes were searched, and how many were found, in words; None if there was no search.
     """
 
     ok: bool
@@ -65,17 +64,11 @@ class Diagnostics:
     parameters: tuple[str, ...] = ()
     components: "tuple[Diagnostics, ...]" = ()
     inert: tuple[str, ...] = ()
-<<<<<<< HEAD
+    missing: str | None = None
     searched: str | None = None
 
     def __str__(self) -> str:
-        lines = [self.verdict, *([self.searched] if self.searched else []), self.predictive or UNCHECKED]
-=======
-    missing: str | None = None
-
-    def __str__(self) -> str:
-        lines = [self.verdict, self.missing, self.predictive or UNCHECKED]
->>>>>>> main
+        lines = [self.verdict, self.searched, self.missing, self.predictive or UNCHECKED]
         if self.inert:
             names = ", ".join(map(repr, self.inert))
             lines.append(f"Inert, as edges were cut: {names}. They enter nothing, and have their priors.")
