@@ -13,7 +13,6 @@ import pytest
 import torch
 from hard_posteriors import ERRORS, HARD, REFERENCE, SCHOOLS
 from pyro.infer.reparam import LocScaleReparam
-from pyro.nn import PyroModule, PyroSample
 from wages import people
 
 import causalaudit as ca
@@ -203,34 +202,3 @@ def test_a_reparametrised_program_has_the_posterior_of_the_program():
 def test_a_reparametrisation_that_is_learnt_is_refused():
     with pytest.raises(ProgramError, match=r"LocScaleReparam\(centered=0.0\) learns none"):
         ca.SCM(pyro.poutine.reparam(schools, config={"effects": LocScaleReparam()}))
-
-
-class Network(PyroModule):
-    """A network of two hidden units, whose weights have priors: units can change places, and signs."""
-
-    def __init__(self):
-        super().__init__()
-        self.hidden, self.out = PyroModule[torch.nn.Linear](1, 2), PyroModule[torch.nn.Linear](2, 1)
-        for layer in (self.hidden, self.out):
-            layer.weight = PyroSample(dist.Normal(0.0, 1.0).expand(layer.weight.shape).to_event(2))
-            layer.bias = PyroSample(dist.Normal(0.0, 1.0).expand(layer.bias.shape).to_event(1))
-
-    def forward(self, n):
-        for layer in (self.hidden, self.out):
-            _ = layer.weight, layer.bias  # drawn here, outside the plate
-        with people(n):
-            x = pyro.sample("x", dist.Normal(0.0, 1.0))
-            mean = self.out(torch.tanh(self.hidden(x[:, None])))[:, 0]
-            pyro.sample("y", dist.Normal(mean, 0.3))
-
-
-@pytest.mark.slow
-def test_a_small_bayesian_network_has_an_honest_verdict():
-    """Its many modes are found, but one normal around each is not the posterior of weights."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=40)
-    data = pd.DataFrame({"x": x, "y": np.tanh(2 * x) + 0.3 * rng.normal(size=40)})
-    with pytest.warns(CausalAuditWarning, match="Not trustworthy"):
-        posterior = ca.fit(ca.SCM(Network()), data, "laplace", draws=250, seed=0)
-    assert "8 count" in posterior.diagnostics().searched  # two units that change places, and the sign of each
-    assert posterior.parameters()["hidden.weight"].shape == (1000, 2, 1)
