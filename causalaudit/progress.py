@@ -1,5 +1,6 @@
 """One way to do long work: in pieces that fit, in parallel if the user says so, with a progress bar if it is long."""
 
+import logging
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 BUDGET = 2**20  # numbers that an array of one pass holds, 8 MiB; a few dozen such arrays are alive at once
+_LOG = logging.getLogger("causalaudit")
 _PATIENCE = 2.0  # seconds of work before a bar appears
 
 
@@ -36,6 +38,22 @@ def parallel(
     """
     results = Parallel(return_as="generator")(delayed(function)(task) for task in tasks)
     yield from watched(results, len(tasks), description, progress)
+
+
+def say(line: str, progress: bool = True) -> None:
+    """Tell of a decision in one line: to the log "causalaudit" if it listens to INFO, else to the standard error.
+
+    Parameters
+    ----------
+    line
+        What to tell.
+    progress
+        Whether to tell it where no log listens: in a terminal, a notebook, or what their output is written to.
+    """
+    if _LOG.isEnabledFor(logging.INFO) and _LOG.hasHandlers():
+        _LOG.info(line)
+    elif progress:
+        Console(stderr=True, soft_wrap=True).print(line, markup=False, highlight=False)
 
 
 def watched(items: Iterable[Any], total: int, description: str, progress: bool = True) -> Iterator[Any]:

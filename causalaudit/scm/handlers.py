@@ -30,7 +30,7 @@ Tensors = dict[str, torch.Tensor]
 def run(program: Program, n: int, *messengers: Messenger) -> None:
     """Run `program` for `n` people under messengers, the last one being the innermost."""
     with ExitStack() as stack:
-        for messenger in messengers:
+        for messenger in (*messengers, _Reparametrised()):
             stack.enter_context(messenger)
         try:
             program(n)
@@ -41,6 +41,22 @@ def run(program: Program, n: int, *messengers: Messenger) -> None:
             raise ProgramError(
                 f"The program {name!r} raised {type(error).__name__} when it was run for {n} people: {error}"
             ) from error
+
+
+class _Reparametrised(Messenger):
+    """Treat sites that `pyro.poutine.reparam` computes from others as what they are: deterministic.
+
+    A reparametrised site becomes a Delta without density, observed at its own value, beside a new site that is drawn.
+    """
+
+    def _pyro_sample(self, message: Message) -> None:
+        law = message["fn"]
+        if (
+            message["is_observed"]
+            and isinstance(law, dist.MaskedDistribution)
+            and isinstance(law.base_dist, dist.Delta)
+        ):
+            message["infer"]["_deterministic"] = True
 
 
 def is_person(message: Message) -> bool:

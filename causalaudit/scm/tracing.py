@@ -22,7 +22,7 @@ class WithoutParam(Messenger):
     def _pyro_param(self, message: Message) -> None:
         raise ProgramError(
             f"pyro.param({message['name']!r}) is not part of an SCM: a parameter is a pyro.sample outside the plate, "
-            "with a prior; a constant is a plain number."
+            "with a prior; a constant is a plain number (LocScaleReparam(centered=0.0) learns none)."
         )
 
 

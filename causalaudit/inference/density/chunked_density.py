@@ -89,6 +89,14 @@ class ChunkedDensity(ProgramDensity):
         """Return the log-density of one vector, differentiable: the derivatives of all pieces are kept."""
         return torch.stack(list(self.terms(vector, prior, jacobian))).sum()
 
+    def slopes(self, vectors: np.ndarray, prior: bool = True, jacobian: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """Return the log-density of many vectors (rows) and its gradients."""
+        found = [
+            part.slopes(vectors, prior and not number, jacobian and not number)
+            for number, part in enumerate(self.parts)
+        ]
+        return np.sum([height for height, _ in found], axis=0), np.sum([slope for _, slope in found], axis=0)
+
     def over(self, vectors: np.ndarray, progress: bool = False) -> DensityParts[np.ndarray]:
         """Return the parts of many vectors, the likelihood summed over people."""
         found = [part.over(vectors, progress) for part in self.parts]

@@ -24,7 +24,7 @@ def warn_of_mirror_images(scm: SCM) -> None:
             names = ", ".join(map(repr, loadings))
             warnings.warn(
                 f"The latent {latent!r} can change sign together with {names}, and nothing else changes: the posterior "
-                f"has two mirror images, of which an approximation sees one. Give {loadings[0]!r} a positive prior, "
+                f"has two mirror images, over which its means are taken. Give {loadings[0]!r} a positive prior, "
                 "for example HalfNormal.",
                 CausalAuditWarning,
                 stacklevel=4,

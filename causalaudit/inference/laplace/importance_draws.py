@@ -5,17 +5,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from causalaudit.inference.density.log_density import DensityParts, ProgramDensity
-from causalaudit.inference.laplace.importance_pool import DensityByMaximum, draw_more, systematic, tempered
-from causalaudit.inference.laplace.mode_search import find_modes, prior_spread
+from causalaudit.inference.laplace.importance_pool import (
+    DensityByMaximum,
+    FromPrior,
+    ImportancePool,
+    draw_more,
+    systematic,
+    tempered,
+)
+from causalaudit.inference.laplace.mode_search import prior_spread
+from causalaudit.inference.laplace.other_modes import ModeSearch, search_modes
 from causalaudit.inference.laplace.proposals import Proposal, efficiency_for_normal
 from causalaudit.inference.laplace.ridge import walk_ridge
-from causalaudit.inference.posterior.diagnostics import TRUSTED_K, is_trusted
+from causalaudit.inference.posterior.diagnostics import SHIFTED, TRUSTED_K, is_trusted
 from causalaudit.randomness import generator
 
 _ROUNDS = 7
 _EFFICIENT = 0.6  # share of the proposals that count, of those that do for a normal, with which they are good enough
 _PLENTY = 2  # times the draws asked for that proposals are worth, with which they are good enough too
 _TEMPERED, _BY_NUMBER = 200, 10  # effective draws to which proposals are fitted: at least, and for each parameter
+_WIDER, _LARGE = 1000, 2**22  # proposals that look farther out, unless they take so many densities of a person
+_FROM_PRIOR = 256  # draws of the prior among them
+_TELLING, _NOISE = 0.05, 2.0  # shift that tells of a tail, beyond the noise of so many standard errors
+_REPAIRS = 3  # rounds after a look farther out that has found more
 _FEWEST = 1000  # proposals, whatever number of draws is asked for: the tail of the weights must be seen
 
 
@@ -43,6 +55,10 @@ class ImportanceDraws:
         not of their kind (a funnel), and the other proposals may miss a part of it as well.
     log_evidence, log_evidence_error
         The log of the mean weight and its standard error.
+    search
+        The modes that the first proposal is at, and how they were searched.
+    shift
+        By how many posterior standard deviations wider proposals moved a mean, or by what share a spread.
     """
 
     vectors: np.ndarray
@@ -54,18 +70,20 @@ class ImportanceDraws:
     first_share: float
     log_evidence: float
     log_evidence_error: float
+    search: ModeSearch
+    shift: float = 0.0
 
     @property
     def trusted(self) -> bool:
-        """Whether the draws can stand for the posterior."""
-        return is_trusted(self.pareto_k, self.efficiency, self.first_share)
+        """Whether the draws can stand for the posterior, as far as its modes are known."""
+        return is_trusted(self.pareto_k, self.efficiency, self.first_share) and self.shift < SHIFTED
 
 
 def laplace_draws(density: ProgramDensity, draws: int, seed: int, progress: bool = False) -> ImportanceDraws:
     """Draw from the posterior through heavy-tailed approximations of it.
 
     The first proposal is a multivariate t at the mode in unconstrained space, with the inverse Hessian as its
-    scale; if a latent with the other sign gives a second maximum that counts, a mixture of two. If the
+    scale; if there are several that count, a mixture of such, each with a share by its mass. If the
     Pareto-smoothed weights are not to be trusted, or few proposals count, the second is a mixture along the ridge of
     the posterior. While it is still so, further mixtures are fitted to the weighted draws. All proposals are weighed
     together, as if drawn from the mixture of all rounds, and resampled by their weights.
@@ -76,7 +94,8 @@ def laplace_draws(density: ProgramDensity, draws: int, seed: int, progress: bool
     Cornuet, Marin, Mira and Robert (2012), Adaptive multiple importance sampling. Scandinavian Journal of Statistics
     39.
     """
-    modes = find_modes(density, prior=True, jacobian=True, seed=seed, rough=True)
+    search = search_modes(density, seed)
+    modes = search.modes
     first, enough = Proposal.at(modes), _EFFICIENT * efficiency_for_normal(density.size)
     target = DensityByMaximum.placed(density, first)
     pools = [draw_more(target, None, first, max(draws, _FEWEST), generator(seed, "proposals", 0), progress)]
@@ -91,7 +110,7 @@ def laplace_draws(density: ProgramDensity, draws: int, seed: int, progress: bool
             weights = tempered(last.smoothed, max(_TEMPERED, _BY_NUMBER * density.size))
             proposal = Proposal.fitted(last.vectors, weights, rng)
         pools.append(draw_more(last.target, last, proposal, max(draws // 4, _FEWEST), rng, progress))
-    pool = max(pools, key=lambda one: one.merit)
+    pool, shift = _looked_farther(max(pools, key=lambda one: one.merit), density, first, draws, seed, progress)
     chosen = systematic(np.exp(pool.smoothed), draws, generator(seed, "resampling"))
     return ImportanceDraws(
         pool.vectors[chosen],
@@ -103,4 +122,32 @@ def laplace_draws(density: ProgramDensity, draws: int, seed: int, progress: bool
         float(np.exp(min(0.0, pools[0].log_evidence - pool.log_evidence))),
         pool.log_evidence,
         pool.log_evidence_error,
+        search,
+        shift,
     )
+
+
+def _looked_farther(
+    pool: ImportancePool, density: ProgramDensity, first: Proposal, draws: int, seed: int, progress: bool
+) -> tuple[ImportancePool, float]:
+    """Look for mass where the proposals do not come, and by how much it moves the draws.
+
+    Weights cannot tell of a tail that no proposal reaches. Where a wider one finds nothing the pool comes back as it
+    is; otherwise further mixtures are fitted to all, and it is looked again. Where people are many posteriors are
+    nearly normal, and it is not looked.
+    """
+    if not pool.merit[0] or density.whole_size * _WIDER > _LARGE:
+        return pool, 0.0
+    wider = draw_more(pool.target, pool, first.widened(), _WIDER, generator(seed, "wider", 0), progress)
+    wider = draw_more(wider.target, wider, FromPrior(density, seed), _FROM_PRIOR, generator(seed, "wider", 0), progress)
+    if (shift := pool.shift_to(wider)) < _TELLING + _NOISE / np.sqrt(pool.worth):
+        return pool, shift
+    for attempt in range(1, _REPAIRS + 1):
+        rng = generator(seed, "wider", attempt)
+        weights = tempered(wider.smoothed, max(_TEMPERED, _BY_NUMBER * density.size))
+        proposal = Proposal.fitted(wider.vectors, weights, rng)
+        wider = draw_more(wider.target, wider, proposal, max(draws // 2, _FEWEST), rng, progress)
+    rng = generator(seed, "wider", _REPAIRS + 1)
+    again = draw_more(wider.target, wider, proposal.widened(), _WIDER, rng, progress)
+    again = draw_more(again.target, again, FromPrior(density, seed, _FROM_PRIOR), _WIDER, rng, progress)
+    return again, wider.shift_to(again)

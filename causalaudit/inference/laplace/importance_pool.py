@@ -22,6 +22,30 @@ _COLDEST = 1e-6  # power of weights with which all are the same
 
 
 @dataclass(frozen=True)
+class FromPrior:
+    """The prior as a proposal: it is as wide as the posterior, where data say little, and has its shape."""
+
+    density: ProgramDensity
+    seed: int
+    seen: int = 0
+    """How many of the draws have been taken before."""
+
+    @property
+    def locations(self) -> np.ndarray:
+        """None around which nodes would have to suffice."""
+        return np.empty((0, self.density.size))
+
+    def draw(self, draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Return the draws that the seed gives."""
+        return self.density.prior_vectors(self.seen + draws, self.seed)[self.seen :]
+
+    def log_density(self, vectors: np.ndarray) -> np.ndarray:
+        """Return the log-density of the prior in unconstrained space."""
+        parts = self.density.of_first().over(vectors)
+        return np.asarray(parts.log_prior + parts.jacobian)
+
+
+@dataclass(frozen=True)
 class DensityByMaximum:
     """A density with the nodes of a continuous latent placed at each of several maxima; vectors use the closest.
 
@@ -56,15 +80,20 @@ class DensityByMaximum:
         return np.array([one is not two for one, two in zip(self.densities, other.densities, strict=True)])
 
     def at_draws(
-        self, vectors: np.ndarray, proposals: Sequence[tuple[Proposal, int]], log_proposed: np.ndarray, progress: bool
+        self,
+        vectors: np.ndarray,
+        proposals: Sequence[tuple[Proposal | FromPrior, int]],
+        log_proposed: np.ndarray,
+        progress: bool,
     ) -> DensityParts[np.ndarray]:
         """Return the densities and values of vectors that were drawn from proposals.
 
         Around one maximum, many passes over a large table are spared (see `densities_of_draws`).
         """
         proposal, density = proposals[0][0], self.densities[0]
-        several = len(proposals) > 1 or len(proposal.locations) > 1
-        if several or density.whole_size * len(vectors) <= _LARGE:
+        if not isinstance(proposal, Proposal) or len(proposals) > 1 or len(proposal.locations) > 1:
+            return self.over(vectors, progress)
+        if density.whole_size * len(vectors) <= _LARGE:
             return self.over(vectors, progress)
         return densities_of_draws(density, vectors, proposal.standardised(vectors), log_proposed, progress)
 
@@ -97,7 +126,7 @@ class ImportancePool:
         Their densities and values, as `ProgramDensity.over` returns them.
     """
 
-    proposals: list[tuple[Proposal, int]]
+    proposals: list[tuple[Proposal | FromPrior, int]]
     vectors: np.ndarray
     log_proposed: np.ndarray
     target: DensityByMaximum
@@ -150,6 +179,27 @@ class ImportancePool:
         trusted = self.pareto_k < TRUSTED_K and self.efficiency >= WORTHWHILE
         return trusted, self.worth if trusted else -self.pareto_k
 
+    def shift_to(self, other: "ImportancePool") -> float:
+        """Return by how much the other's moments differ: means in standard deviations, or spreads as a share.
+
+        The greatest of all numbers and of all values of parameters.
+        """
+        (mean, sd), (means, sds) = self._moments, other._moments
+        moving = (sd > 0) & (sds > 0)
+        by_mean = np.abs(means - mean)[moving] / sds[moving]
+        by_spread = np.abs(np.log(sds[moving] / sd[moving]))
+        return float(max(by_mean.max(initial=0.0), by_spread.max(initial=0.0)))
+
+    @property
+    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
+        count = len(self.vectors)
+        values = [value.reshape(count, -1) for value in self.parts.values.values()]
+        numbers, weights = np.concatenate([self.vectors, *values], axis=1), np.exp(self.smoothed)
+        used = weights > 0
+        numbers, weights = numbers[used], weights[used]
+        mean = weights @ numbers
+        return mean, np.sqrt(weights @ (numbers - mean) ** 2)
+
     @property
     def typical(self) -> np.ndarray:
         """Some of the vectors, by their weights."""
@@ -159,7 +209,7 @@ class ImportancePool:
 def draw_more(
     target: DensityByMaximum,
     earlier: ImportancePool | None,
-    proposal: Proposal,
+    proposal: Proposal | FromPrior,
     number: int,
     rng: np.random.Generator,
     progress: bool,
@@ -169,7 +219,7 @@ def draw_more(
     vectors = proposal.draw(number, rng)
     log_proposed = logsumexp([np.log(size) + one.log_density(vectors) for one, size in proposals], axis=0)
     # The nodes of a continuous latent must suffice where the proposals are, and then where the draws are.
-    finer = target.refined(proposal.locations)
+    finer = target.refined(proposal.locations) if len(proposal.locations) else target
     # A part of the vectors shows whether they do, at a part of the cost.
     if number > _MANY and finer.densities[0].integrates:
         part = slice(None, None, number // _PART)

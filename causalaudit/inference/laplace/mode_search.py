@@ -9,11 +9,13 @@ import torch
 
 from causalaudit.errors import InferenceError
 from causalaudit.inference.density.log_density import ProgramDensity
-from causalaudit.inference.laplace.ascent import Optimum, maximise
+from causalaudit.inference.laplace.ascent import Objective, Optimum, maximise
 from causalaudit.inference.laplace.mode import Mode, NoMaximumError, spread_of
 from causalaudit.scm.execution import numerics
 
-_STARTS = 64
+STARTS = 64
+_HOPELESS = -1e6  # log-density of a person below which a start is of no use: slopes there say nothing
+_CLOSEST = 12  # powers of ten by which starts come closer to the median of the prior
 _PLACEMENTS = 6
 _CHANCES = 2  # ascents that may end without a maximum, if a latent is integrated out
 _NEAR = 0.05  # spreads of the prior that a rough maximum may be off
@@ -34,8 +36,8 @@ class Target:
     prior: bool
     jacobian: bool
 
-    def best_of(self, vectors: np.ndarray) -> np.ndarray:
-        """Return the vector at which it is highest."""
+    def heights(self, vectors: np.ndarray) -> np.ndarray:
+        """Return the heights of vectors, minus infinity where they are undefined."""
         parts = self.density.over(vectors)
         heights = parts.likelihood.copy()
         if self.prior:
@@ -43,14 +45,113 @@ class Target:
         if self.jacobian:
             heights += parts.jacobian
         heights[~np.isfinite(heights)] = -np.inf
-        best: np.ndarray = vectors[int(np.argmax(heights))]
-        if np.isneginf(heights.max()):
-            raise InferenceError(
-                f"The data have probability zero under each of {len(vectors)} draws from the prior of "
-                f"{self.density.name!r}. {self.density.impossible_people(best)} Check that the priors are in the units "
-                "of the data."
-            )
-        return best
+        return heights
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where ascents start, and the units of their steps.
+
+    Attributes
+    ----------
+    centre
+        The median of the prior, zero where that is within its spread.
+    share
+        Of the distance from there of a draw from the prior, at which ascents start: one, unless all are hopeless.
+    spread
+        The units: the spread of the prior, or where that is hopeless, what the curvature says if that is less.
+    best
+        The highest start.
+    """
+
+    centre: np.ndarray
+    share: float
+    spread: np.ndarray
+    best: np.ndarray
+
+    @classmethod
+    def of(cls, target: Target, seed: int) -> "Ground":
+        """Look whether draws from the prior are of any use: where it is vague, in other units than the data's, none is.
+
+        Then draws ever closer to its centre are tried, and steps are measured by the curvature there.
+
+        Raises
+        ------
+        InferenceError
+            If the data have probability zero under all draws, however close to the centre.
+        """
+        draws = target.density.prior_vectors(STARTS, seed)
+        centre, spread = np.median(draws, axis=0), spread_of(draws)
+        centre = np.where(np.abs(centre) < spread, 0.0, centre)  # of a slope, say, exactly
+        hopeless = _HOPELESS * target.density.whole_size
+        found = []
+        for share in 10.0 ** -np.arange(_CLOSEST + 1):
+            vectors = draws if share == 1.0 else centre + share * (draws - centre)
+            heights = target.heights(vectors)
+            found.append((heights.max(), share, vectors[int(np.argmax(heights))]))
+            if share == 1.0 and heights.max() > hopeless:
+                return cls(centre, share, spread, found[0][2])
+        height, share, best = max(found, key=lambda one: one[0])
+        if np.isfinite(height):
+            return cls(centre, share, _units(target, best, spread), best)
+        raise InferenceError(
+            f"The data have probability zero under each of {STARTS} draws from the prior of {target.density.name!r}. "
+            f"{target.density.impossible_people(draws[0])} Check that the priors are in the units of the data."
+        )
+
+    def starts(self, vectors: np.ndarray) -> np.ndarray:
+        """Return starts from draws of the prior."""
+        if self.share == 1.0:
+            return vectors
+        return self.centre + self.share * (vectors - self.centre)
+
+
+def _units(target: Target, vector: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Return steps of each number over which the slope at a vector changes by its inverse, at most the spread."""
+    density, scale = target.density.placed_at(vector, "rough"), torch.from_numpy(spread)
+    objective = Objective(lambda at: (-term for term in density.terms(at * scale, target.prior, target.jacobian)))
+    curvature = np.abs(np.diag(objective.hessian(vector / spread)))
+    return spread / np.sqrt(np.maximum(np.nan_to_num(curvature, nan=1.0), 1.0))
+
+
+@dataclass(frozen=True)
+class Climber:
+    """Climbs to a maximum, in steps of the prior's spread.
+
+    Attributes
+    ----------
+    target
+        What is maximised.
+    spread
+        That of the prior of each number.
+    rough
+        Whether the nodes of a continuous latent may be few.
+    """
+
+    target: Target
+    spread: np.ndarray
+    rough: bool
+
+    def mode(self, start: np.ndarray, warm_seed: int | None = None) -> Mode:
+        """Climb from a start; with a seed, with a few of many people first.
+
+        Raises
+        ------
+        InferenceError
+            If there is no maximum, or a direction in which the density is flat.
+        """
+        density, prior = self.target.density, self.target.prior
+        with numerics():
+            try:
+                if warm_seed is not None:
+                    start = _warm_start(self.target, start, self.spread, warm_seed)
+                top = _ascend(self.target, start, self.spread, self.rough)
+            except (ValueError, np.linalg.LinAlgError) as error:
+                raise NoMaximumError(_unbounded(density.labels)) from error
+        _refuse_flat(top.hessian, density.labels, prior)
+        if not prior:
+            _refuse_plateau(top.hessian, density.labels)
+        return Mode(top.location * self.spread, top.hessian / np.outer(self.spread, self.spread), -top.height)
 
 
 def find_mode(density: ProgramDensity, prior: bool, jacobian: bool, seed: int, rough: bool = False) -> Mode:
@@ -58,10 +159,13 @@ def find_mode(density: ProgramDensity, prior: bool, jacobian: bool, seed: int, r
     return max(find_modes(density, prior, jacobian, seed, rough), key=lambda mode: mode.height)
 
 
-def find_modes(density: ProgramDensity, prior: bool, jacobian: bool, seed: int, rough: bool = False) -> list[Mode]:
+def find_modes(
+    density: ProgramDensity, prior: bool, jacobian: bool, seed: int, rough: bool = False, ground: Ground | None = None
+) -> list[Mode]:
     """Climb from the best of 64 draws from the prior; again from where a continuous latent has the other sign.
 
-    A density with a start is climbed from there alone.
+    If all draws are hopeless, it begins closer to the centre of the prior. A density with a start is climbed from there
+    alone.
 
     Parameters
     ----------
@@ -70,41 +174,30 @@ def find_modes(density: ProgramDensity, prior: bool, jacobian: bool, seed: int, 
         it is the likelihood; with the first alone, the posterior density in the parameters' own units.
     rough
         Whether it is only for proposals, so that the nodes of a continuous latent may be few.
+    ground
+        Where to start, if that is known.
 
     Raises
     ------
     InferenceError
         If there is no finite start, no maximum, or a direction in which the density is flat.
     """
-    target, starts = Target(density, prior, jacobian), density.prior_vectors(_STARTS, seed)
-    spread, mirror = spread_of(starts), density.mirror_signs()
-
-    def mode(start: np.ndarray, warm: bool = False) -> Mode:
-        with numerics():
-            try:
-                if warm:
-                    start = _warm_start(target, start, spread, seed)
-                top = _ascend(target, start, spread, rough)
-            except (ValueError, np.linalg.LinAlgError) as error:
-                raise NoMaximumError(_unbounded(density.labels)) from error
-        _refuse_flat(top.hessian, density.labels, prior)
-        if not prior:
-            _refuse_plateau(top.hessian, density.labels)
-        return Mode(top.location * spread, top.hessian / np.outer(spread, spread), -top.height)
-
+    target = Target(density, prior, jacobian)
     if density.start is not None:
+        known = Climber(target, prior_spread(density, seed), rough)
         with suppress(InferenceError):  # else from the prior
-            return [mode(density.start)]
+            return [known.mode(density.start)]
     with numerics():
-        start = target.best_of(starts)
+        ground = ground or Ground.of(target, seed)
+    start, climber, mirror = ground.best, Climber(target, ground.spread, rough), density.mirror_signs()
     if (mirror == 1).all():
-        return [mode(start, warm=True)]
+        return [climber.mode(start, seed)]
     try:
-        first = mode(start, warm=True)
+        first = climber.mode(start, seed)
     except NoMaximumError:
-        return [mode(start * mirror, warm=True)]
+        return [climber.mode(start * mirror, seed)]
     try:
-        second = mode(first.location * mirror)
+        second = climber.mode(first.location * mirror)
     except InferenceError:
         return [first]
     return [first] if second.is_near(first) else [first, second]
@@ -112,7 +205,7 @@ def find_modes(density: ProgramDensity, prior: bool, jacobian: bool, seed: int, 
 
 def prior_spread(density: ProgramDensity, seed: int) -> np.ndarray:
     """Return the spread of the prior of each number: steps are measured in it, because parameters have units."""
-    return spread_of(density.prior_vectors(_STARTS, seed))
+    return spread_of(density.prior_vectors(STARTS, seed))
 
 
 def _warm_start(target: Target, start: np.ndarray, spread: np.ndarray, seed: int) -> np.ndarray:

@@ -19,6 +19,7 @@ _COMPONENTS = 8  # at most, of a proposal that is fitted to draws
 _BY_NUMBER = 4  # effective draws for each number of a location that a component needs
 _STEPS = 15  # of the expectation-maximisation algorithm
 _RADII = 1000  # at which two densities are compared
+_WIDER, _FEW = 4.0, 16  # times as wide; numbers along each of which it is looked farther out
 _ALIKE = 2  # draws for each number of a location that the common spread counts for in that of a component
 
 
@@ -77,6 +78,21 @@ class Proposal:
             own = weights * softmax(logs, axis=0)
             pull = own * (_DEGREES_OF_FREEDOM + size) / (_DEGREES_OF_FREEDOM + distances)  # far ones pull less
         return cls(centre + found.locations @ root.T, root @ found.covariances @ root.T, found.shares)
+
+    def widened(self) -> "Proposal":
+        """Return a proposal that looks farther out: wider in all directions, or much wider along one number."""
+        size = self.locations.shape[1]
+        places, spreads, shares = [], [], []
+        for location, covariance, share in zip(self.locations, self.covariances, self.shares, strict=True):
+            places.append(location)
+            spreads.append((1 + (_WIDER - 1) / np.sqrt(size)) ** 2 * covariance)
+            shares.append(share)
+            for at in range(size if size <= _FEW else 0):
+                along = covariance[at] / np.sqrt(covariance[at, at])  # the others follow
+                places.append(location)
+                spreads.append(covariance + (_WIDER**2 - 1) * np.outer(along, along))
+                shares.append(0.5 * share / size)
+        return Proposal(np.stack(places), np.stack(spreads), np.array(shares) / np.sum(shares))
 
     def draw(self, draws: int, rng: np.random.Generator) -> np.ndarray:
         """Draw vectors, those of each component together."""

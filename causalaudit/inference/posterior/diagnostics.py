@@ -1,7 +1,7 @@
 """Whether draws can be trusted, in words."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
@@ -9,10 +9,17 @@ from typing import Any
 import pandas as pd
 
 from causalaudit.inference.posterior.display import diagnostics_html
+from causalaudit.inference.posterior.modes_in_words import (
+    misses_modes,
+    modes_in_words,
+    modes_of_parts,
+    several_in_words,
+)
 
 TRUSTED_K = 0.7  # of the Pareto tail of importance weights (Vehtari et al. 2024)
 WORTHWHILE = 0.1  # share of importance proposals that count, below which they may miss a part of the posterior
 FOUND_FIRST = 0.5  # share of the mass that the approximation at the mode must find, for others to be relied on
+SHIFTED = 0.15  # posterior standard deviations, or relative spread, by which wider proposals may move the draws
 ENOUGH = 400  # effective draws for stable intervals
 MIXED = 1.01  # largest r-hat of chains that agree (Vehtari et al. 2021)
 UNCHECKED = "Predictive: not checked; ask for diagnostics(by=...), a column."
@@ -46,6 +53,8 @@ class Diagnostics:
         Parameters that enter nothing, because edges were cut (`SCM.without`): their posterior is their prior.
     missing : str or None
         Which values are missing, of how many people, and what that assumes; None if all are known.
+    searched : str or None
+        Where modes were searched, and how many were found, in words; None if there was no search.
     """
 
     ok: bool
@@ -57,9 +66,10 @@ class Diagnostics:
     components: "tuple[Diagnostics, ...]" = ()
     inert: tuple[str, ...] = ()
     missing: str | None = None
+    searched: str | None = None
 
     def __str__(self) -> str:
-        lines = [self.verdict, self.missing, self.predictive or UNCHECKED]
+        lines = [self.verdict, self.searched, self.missing, self.predictive or UNCHECKED]
         if self.inert:
             names = ", ".join(map(repr, self.inert))
             lines.append(f"Inert, as edges were cut: {names}. They enter nothing, and have their priors.")
@@ -82,7 +92,8 @@ def diagnose(method: str, statistics: Mapping[str, Any], draws: int) -> Diagnost
     # Other methods are known by the numbers they give, whatever their names.
     judge = _chains if "r_hat" in statistics else _guide if "elbo" in statistics else _importance
     numbers = {name: value for name, value in statistics.items() if not isinstance(value, str)}
-    return _adjusted(judge(numbers, statistics, draws), statistics)
+    judged = replace(judge(numbers, statistics, draws), searched=modes_in_words(statistics))
+    return _adjusted(judged, statistics)
 
 
 def _adjusted(judged: Diagnostics, statistics: Mapping[str, Any]) -> Diagnostics:
@@ -98,7 +109,7 @@ def _adjusted(judged: Diagnostics, statistics: Mapping[str, Any]) -> Diagnostics
         f"and above {_WIDER} its spread cannot be adjusted to weights. It is far from Gaussian: reparametrise, or "
         "tighten the priors."
     )
-    return Diagnostics(False, verdict, numbers)
+    return replace(judged, ok=False, verdict=verdict, numbers=numbers)
 
 
 def missing_words(columns: pd.DataFrame) -> str | None:
@@ -125,9 +136,14 @@ def _worst_component(components: list[dict[str, Any]], draws: int) -> Diagnostic
     """Judge each component by its own statistics; the verdict is that of the worst."""
     judged = [replace(diagnose(one["method"], one, draws), parameters=tuple(one["parameters"])) for one in components]
     worst = max(judged, key=lambda one: (not one.ok, one.numbers.get("r_hat", one.numbers.get("pareto_k", 0.0))))
-    names = ", ".join(map(repr, worst.parameters[:_NAMED])) + (", …" if len(worst.parameters) > _NAMED else "")
+    names = _called(worst.parameters)
     verdict = f"{worst.verdict} That is the worst of {len(components)} independent parts of the posterior ({names})."
-    return replace(worst, verdict=verdict, parameters=(), components=tuple(judged))
+    searched = modes_of_parts([(_called(one["parameters"]), one) for one in components])
+    return replace(worst, verdict=verdict, parameters=(), components=tuple(judged), searched=searched)
+
+
+def _called(parameters: Sequence[str]) -> str:
+    return ", ".join(map(repr, parameters[:_NAMED])) + (", …" if len(parameters) > _NAMED else "")
 
 
 def is_trusted(pareto_k: float, efficiency: float, first_share: float) -> bool:
@@ -158,12 +174,20 @@ def _importance(numbers: dict[str, float], statistics: Mapping[str, Any], draws:
             'reparametrise, tighten the priors, or use a sampler (method "nuts").'
         )
         return Diagnostics(False, verdict, numbers)
+    if not float(statistics.get("shift", 0.0)) < SHIFTED:
+        verdict = (
+            "Not trustworthy: wider proposals find more and more of the posterior, which has long tails. "
+            'Reparametrise, tighten the priors, or use a sampler (method "nuts").'
+        )
+        return Diagnostics(False, verdict, numbers)
+    missed = misses_modes(statistics)
+    if missed:
+        return Diagnostics(False, f"Not trustworthy: {missed}.", numbers)
     if ess < min(ENOUGH, draws / 2):
         verdict = f"Too few: {draws} draws are worth only {ess:.0f}, and {ENOUGH} are needed. Ask for more draws."
         return Diagnostics(False, verdict, numbers)
-    return Diagnostics(
-        True, f"Trustworthy: Pareto k is {pareto_k:.2f} (below {TRUSTED_K}), effective sample size {ess:.0f}.", numbers
-    )
+    verdict = f"Trustworthy: Pareto k is {pareto_k:.2f} (below {TRUSTED_K}), effective sample size {ess:.0f}."
+    return Diagnostics(True, f"{verdict} {several_in_words(statistics)}".strip(), numbers)
 
 
 def _chains(numbers: dict[str, float], statistics: Mapping[str, Any], draws: int) -> Diagnostics:
@@ -189,11 +213,14 @@ def _chains(numbers: dict[str, float], statistics: Mapping[str, Any], draws: int
             f"{draws} draws are worth only {bulk:.0f} for means and {tail:.0f} for intervals, and {enough:.0f} are "
             "needed: ask for more draws"
         )
+    missed = misses_modes(statistics)
+    if missed:
+        faults.append(missed)
     figures = f"r-hat {r_hat:.3f}, effective sample size {bulk:.0f} (tails {tail:.0f})"
     figures += f", {divergences} divergences" if known else ""
     if faults:
         return Diagnostics(False, f"Not trustworthy: {'; '.join(faults)}.", numbers)
-    return Diagnostics(True, f"Trustworthy: {figures}.", numbers)
+    return Diagnostics(True, f"Trustworthy: {figures}. {several_in_words(statistics)}".strip(), numbers)
 
 
 def _guide(numbers: dict[str, float], statistics: Mapping[str, Any], draws: int) -> Diagnostics:

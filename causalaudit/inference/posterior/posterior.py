@@ -17,6 +17,7 @@ from causalaudit.inference.density.log_density import ProgramDensity
 from causalaudit.inference.density.marginal_density import MarginalDensity
 from causalaudit.inference.posterior.diagnostics import Diagnostics, components_in, diagnose, is_trusted, missing_words
 from causalaudit.inference.posterior.display import posterior_html
+from causalaudit.inference.posterior.modes_in_words import misses_modes
 from causalaudit.inference.posterior.predictive_check import predictive_verdict
 from causalaudit.inference.posterior.storage import SavedPosterior, write_posterior
 from causalaudit.scm import SCM
@@ -84,6 +85,8 @@ class Posterior:
         if "log_evidence" not in attributes:
             return None
         if not is_trusted(attributes["pareto_k"], attributes["efficiency"], attributes["first_share"]):
+            return None
+        if any(misses_modes(one) for one in [attributes, *components_in(attributes)]):
             return None
         return LogEvidence(float(attributes["log_evidence"]), float(attributes["log_evidence_error"]))
 

@@ -17,6 +17,8 @@ from torch.distributions import Distribution
 from causalaudit.scm.noise import tails
 from causalaudit.scm.noise.elementwise import elementwise
 
+_GREAT = 1e300  # count at which the search begins if the mean is greater
+
 
 @dataclass(frozen=True)
 class Count:
@@ -83,7 +85,8 @@ class Count:
             return enough | (count >= top[rows])
 
         everyone = np.arange(noise.size)
-        start = np.clip(self._guess(noise, *parameters), 0, top)
+        # No number is more than infinity, from which there is no way down.
+        start = np.clip(np.nan_to_num(self._guess(noise, *parameters), nan=0.0, posinf=_GREAT), 0, top)
         enough = reached(start, everyone)
         # `high` is reached, `low` is not: gallop away from the guess, then halve the gap.
         high, low = np.where(enough, start, np.inf), np.where(enough, -1.0, start)
@@ -95,12 +98,16 @@ class Count:
                 high[rows[hit]], low[rows[~hit]] = front[hit], front[~hit]
                 going = hit if direction < 0 else ~hit
                 rows, front, stride = rows[going], front[going], 2 * stride
-        rows = everyone[high - low > 1]
+
+        def apart(rows: np.ndarray) -> np.ndarray:  # beyond 2**53 not every whole number is a double
+            return rows[(high[rows] - low[rows] > 1) & (np.nextafter(low[rows], np.inf) < high[rows])]
+
+        rows = apart(everyone)
         while rows.size:
             middle = np.floor((high[rows] + low[rows]) / 2)
             hit = reached(middle, rows)
             high[rows[hit]], low[rows[~hit]] = middle[hit], middle[~hit]
-            rows = rows[high[rows] - low[rows] > 1]
+            rows = apart(rows)
         return high + 0.0  # no minus zero
 
     def _guess(self, noise: np.ndarray, *parameters: np.ndarray) -> np.ndarray:
