@@ -45,7 +45,7 @@ test-slow: install
 $(OLDEST_STAMP): setup.cfg constraints-oldest.txt
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
-	$(OLDEST)/bin/python -m pip install --quiet -c constraints-oldest.txt -e ".[test]"
+	$(OLDEST)/bin/python -m pip install --quiet -c constraints-oldest.txt -e ".[cluster,test]"
 	touch $(OLDEST_STAMP)
 
 test-oldest: $(OLDEST_STAMP)

@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
+from joblib.parallel import get_active_backend
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -34,10 +35,19 @@ def parallel(
     """Yield ``function(task)`` for each task, in order, as soon as it is there.
 
     `joblib.parallel_config` decides on workers; by default there is one. Interrupting keeps what was
-    yielded.
+    yielded. What a task does in parallel itself is done one after another by its worker.
     """
-    results = Parallel(return_as="generator")(delayed(function)(task) for task in tasks)
+    backend, _ = get_active_backend()
+    kind = "generator" if backend.supports_return_generator else "list"  # that of ray returns all results at once
+    results = Parallel(return_as=kind)(delayed(_by_one_worker)(function, task) for task in tasks)
     yield from watched(results, len(tasks), description, progress)
+
+
+def _by_one_worker(function: Callable[[Task], Result], task: Task) -> Result:
+    # A worker of a dask cluster that waits for others begins another task meanwhile, in a second thread; but Pyro's
+    # handlers and torch's default precision are those of a whole process.
+    with parallel_config("sequential"):
+        return function(task)
 
 
 def say(line: str, progress: bool = True) -> None:

@@ -45,7 +45,7 @@ def compare_worlds(
         From names of worlds to what `fit` returned.
     audit
         A function of a posterior that returns the result of any auditor. Worlds are audited in parallel, by `joblib`
-        (see `joblib.parallel_config`).
+        (see `joblib.parallel_config`), on a cluster too: the result is the same.
     weights
         "stacking": those with which the worlds together predict people who are left out best. "evidence": posterior
         probabilities of worlds that were equally probable. "equal"; or a number for each world.
@@ -79,6 +79,11 @@ def compare_worlds(
     is near the truth (the mixture compensates for errors of several), and with few people (the differences in `loo` are
     then within `difference_se`). "evidence" takes one of the worlds for true, and depends on the priors of parameters.
 
+    On a cluster of dask (``pip install causalaudit[cluster]``), whose workers have one thread each: make a
+    `dask.distributed.Client`, then call this under ``joblib.parallel_config("dask")``. On one of ray: call
+    `ray.util.joblib.register_ray`, then this under ``joblib.parallel_config("ray", n_jobs=-1)``. A worker audits a
+    world by itself, so that more workers than worlds are idle; `fit` and `counterfactuals` by themselves use them all.
+
     References
     ----------
     Yao, Vehtari, Simpson and Gelman (2018), Using stacking to average Bayesian predictive distributions.
@@ -105,8 +110,7 @@ def compare_worlds(
     check_share("prob", prob)
     people = same_people(posteriors)
     scored, why_not = _scored(posteriors, weights)
-    task = _World(dict(posteriors), audit, people, scored)
-    answers = list(parallel(task, worlds, "Worlds", progress))
+    answers = list(parallel(_World(audit, people, scored), list(posteriors.items()), "Worlds", progress))
     results, losses = [result for result, _ in answers], [loss for _, loss in answers]
     no_evidence = why_no_evidence(posteriors, scored)
     loo = loo_table(posteriors, losses, no_evidence)
@@ -172,13 +176,12 @@ def _scored(posteriors: Mapping[str, Posterior], weights: Any) -> tuple[ScoredCo
 class _World:
     """Audits a world, and scores it: what a worker needs."""
 
-    posteriors: dict[str, Posterior]
     audit: Audit
     people: "pd.Index"
     scored: ScoredColumns | None
 
-    def __call__(self, world: str) -> tuple[AuditResult, LeaveOneOut | None]:
-        posterior = self.posteriors[world]
+    def __call__(self, named: tuple[str, Posterior]) -> tuple[AuditResult, LeaveOneOut | None]:
+        world, posterior = named
         try:
             result = self.audit(posterior)
             loss = None if self.scored is None else leave_one_out(posterior, self.people, self.scored)

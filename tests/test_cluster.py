@@ -1,0 +1,156 @@
+"""The same bits on a cluster of dask: chains, chunks, permutations, whole worlds."""
+
+import os
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import pandas as pd
+import pyro
+import pyro.distributions as dist
+import pytest
+
+import causalaudit as ca
+from causalaudit.errors import DataError
+from causalaudit.progress import parallel
+
+distributed = pytest.importorskip("distributed", reason="needs dask: pip install causalaudit[cluster]")
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Not trustworthy")]
+LEVELS = {"sex": ["m", "f"]}
+
+
+def normal_score(n):
+    base, gap = pyro.sample("base", dist.Normal(10.0, 5.0)), pyro.sample("gap", dist.Normal(0.0, 5.0))
+    spread = pyro.sample("spread", dist.HalfNormal(5.0))
+    with pyro.plate("individuals", n):
+        sex = pyro.sample("sex", dist.Bernoulli(0.5))
+        pyro.sample("score", dist.Normal(base + gap * sex, spread))
+
+
+def mean_alone(n):
+    mean = pyro.sample("mean", dist.Normal(10.0, 5.0))
+    with pyro.plate("individuals", n):
+        pyro.sample("score", dist.Normal(mean, 3.0))
+
+
+def equal_score(n):
+    base, spread = pyro.sample("base", dist.Normal(10.0, 5.0)), pyro.sample("spread", dist.HalfNormal(5.0))
+    with pyro.plate("individuals", n):
+        pyro.sample("sex", dist.Bernoulli(0.5))
+        pyro.sample("score", dist.Normal(base, spread))
+
+
+def audit(posterior):
+    people = posterior.data
+    worlds = ca.counterfactuals(posterior, {"sex": "m"}, rows=people.sex == "f", chunk=10, progress=False)
+    return ca.situation_testing(
+        people, hire, {"sex": "f"}, features=["score"], counterfactuals=worlds, k=5, progress=False
+    )
+
+
+def hire(people):
+    return (people.score > 9).astype(int)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers, each a process with one thread and a memory of its own."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit="2GiB"
+        ) as local,
+        distributed.Client(local),
+    ):
+        yield
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(0)
+    sex = rng.integers(2, size=200)
+    score = rng.poisson(np.exp(2.3 - 0.3 * sex))
+    hired, advice, region = rng.integers(2, size=(3, 200))
+    named = np.array(LEVELS["sex"])[sex]
+    return pd.DataFrame({"sex": named, "score": score, "hired": hired, "advice": advice, "region": region})
+
+
+@pytest.fixture(scope="module")
+def posteriors(people):
+    scms = {"gap": ca.SCM(normal_score, levels=LEVELS), "equal": ca.SCM(equal_score, levels=LEVELS)}
+    data = people[["sex", "score"]]
+    return {name: ca.fit(scm, data, draws=40, chains=2, seed=0, progress=False) for name, scm in scms.items()}
+
+
+def on_the_cluster(task):
+    with joblib.parallel_config("dask"):
+        return task()
+
+
+def test_tasks_are_done_by_other_processes_and_tasks_of_tasks_by_the_same(cluster):
+    def process(task):
+        return os.getpid(), list(parallel(lambda _: os.getpid(), range(3), "Tasks of a task", progress=False))
+
+    for outer, inner in on_the_cluster(lambda: list(parallel(process, range(4), "Tasks", progress=False))):
+        assert outer != os.getpid()
+        assert inner == [outer] * 3
+
+
+def test_workers_that_return_all_results_at_once():
+    """As those of ray do."""
+    with joblib.parallel_config("multiprocessing", n_jobs=2):
+        assert list(parallel(abs, [-3, 1, -2], "Numbers", progress=False)) == [3, 1, 2]
+
+
+def test_nobody_who_has_no_cluster_waits_for_dask():
+    code = "import sys, causalaudit as ca; ca.compare_worlds; print({'dask', 'distributed'} & set(sys.modules))"
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert told.strip() == "set()"
+
+
+def test_chains(cluster, people):
+    def chains():
+        data = people[["score"]]
+        return ca.fit(ca.SCM(mean_alone), data, method="nuts", draws=20, chains=2, seed=3, progress=False).idata
+
+    here, there = chains(), on_the_cluster(chains)
+    assert here["posterior"].identical(there["posterior"])
+    assert here["sample_stats"].identical(there["sample_stats"])
+
+
+def test_chunks_of_counterfactuals(cluster, posteriors):
+    def chunks():
+        return ca.counterfactuals(posteriors["gap"], {"sex": "m"}, chunk=10, seed=5, progress=False).dataset
+
+    assert chunks().identical(on_the_cluster(chunks))
+
+
+def test_permutations_of_a_scan_which_stop_early(cluster, people):
+    def scan():
+        return ca.scan_bias(
+            people, {"sex": "f"}, "hired", recommendation="advice", features=["region"],
+            iterations=5, permutations=200, seed=1, progress=False,
+        )  # fmt: skip
+
+    here, there = scan(), on_the_cluster(scan)
+    assert len(here.null_scores) < 200
+    np.testing.assert_array_equal(here.null_scores, there.null_scores)
+    pd.testing.assert_frame_equal(here.table, there.table, check_exact=True)
+
+
+def test_worlds(cluster, posteriors):
+    def worlds():
+        return ca.compare_worlds(posteriors, audit, progress=False)
+
+    here, there = worlds(), on_the_cluster(worlds)
+    for name in ("table", "loo", "headline"):
+        pd.testing.assert_frame_equal(getattr(here, name), getattr(there, name), check_exact=True)
+
+
+def test_an_error_of_a_worker_is_ours(cluster, posteriors):
+    def wrong(posterior):
+        return 1 if "gap" in posterior.parameters() else audit(posterior)
+
+    with pytest.raises(DataError, match="audit must return the result of an auditor, but returned int in 'gap'"):
+        on_the_cluster(lambda: ca.compare_worlds(posteriors, wrong, "equal", progress=False))
