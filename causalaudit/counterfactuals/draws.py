@@ -46,6 +46,12 @@ class CounterfactualDraws:
         drawn given what is known of the person, at each draw of the parameters, and is the same in the counterfactual
         world of that draw. Empty if nothing is missing. At the `point`, missing values are at their mean or, if they
         are finite, at their most probable state.
+    bounds : xarray.Dataset
+        Of each variable that the intervention reaches, the least and the greatest probability of each of its values
+        under any coupling of the worlds, by `bound` (`lower`, `upper`), `draw`, `individual` and `<variable>_value`;
+        empty unless it was asked for. The probabilities of all sites are those of the draw, whatever noise the program
+        states. The attribute `bounds` of a variable is "sharp" where some coupling attains them, else "outer". They are
+        a person's: one coupling serves everybody, so that their means bound the share of a group, but can be too wide.
     """
 
     dataset: xr.Dataset
@@ -54,6 +60,7 @@ class CounterfactualDraws:
     point: pd.DataFrame
     settings: dict[str, Any] = field(default_factory=dict)
     completed: xr.Dataset = field(default_factory=xr.Dataset)
+    bounds: xr.Dataset = field(default_factory=xr.Dataset)
     _abduction: Abduction | None = None
 
     def __repr__(self) -> str:
@@ -176,7 +183,7 @@ class CounterfactualDraws:
 
     def save(self, path: str | Path) -> None:
         """Write the draws to one file, in which nothing can run code; `causalaudit.load` reads it back."""
-        names = ("dataset", "factual", "do", "point", "settings", "completed")
+        names = ("dataset", "factual", "do", "point", "settings", "completed", "bounds")
         content, arrays = pack({name: getattr(self, name) for name in names})
         write_artefact(path, KIND, {"content": content}, {"arrays": arrays})
 
