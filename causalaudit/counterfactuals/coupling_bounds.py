@@ -117,7 +117,8 @@ class CouplingBounds:
             )
         ahead = np.swapaxes(value[..., None], 2 + self.reached.index(name), -1)
         grid = (1,) * len(self.reached)
-        most = self._law[name][(slice(None), *places)] / had.reshape(*had.shape, *grid, 1)
+        with np.errstate(over="ignore"):  # more than everything is everything
+            most = self._law[name][(slice(None), *places)] / had.reshape(*had.shape, *grid, 1)
         best = _fill(ahead, most)
         kept = np.take_along_axis(ahead, own.reshape(1, -1, *grid, 1), axis=-1)[..., 0]
         return np.where(alike, kept, best)

@@ -76,7 +76,7 @@ def test_bounds_are_saved(posterior, tmp_path):
 
 
 def test_the_truth_of_xor_is_inside_for_everybody():
-    """The program has the probabilities of XOR, and another noise; in truth W is another for everybody, and Y is not."""
+    """The program has the probabilities of XOR and another noise; in truth W is another for everybody, Y is not."""
     people = draw_xor(np.random.default_rng(0), 4000)
     posterior = ca.fit(ca.models.standard_prediction.plain_bernoulli(), people, draws=2, chains=1, progress=False)
     worlds = ca.counterfactuals(posterior, {"X": 1 - people["X"]}, bounds=True, progress=False)
@@ -103,3 +103,7 @@ def test_what_has_no_bounds_is_refused(posterior):
         ca.counterfactuals(
             ca.fit(ca.models.loan.linear(), loans, draws=50, progress=False), {"gender": "male"}, bounds=True
         )
+
+
+def test_an_intervention_that_reaches_nothing_has_no_bounds(posterior):
+    assert not ca.counterfactuals(posterior, {"raise": 1}, bounds=True, progress=False).bounds

@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 
 from causalaudit.counterfactuals.coupling_bounds import CouplingBounds
 from causalaudit.counterfactuals.finite_sites import Site, tabulate
+from causalaudit.errors import DataError
 from causalaudit.models import standard_prediction
 
 
@@ -141,3 +142,14 @@ def coupled_probability(sites, grid):
         ]
         total += np.prod(joint, axis=0)
     return total / own
+
+
+def test_people_whom_the_program_cannot_give_are_refused():
+    root, _ = random_site(np.random.default_rng(0), (), (), 2)
+    never = Site(
+        np.arange(2.0), ("A",), np.array([[[0.0, 1.0, 1.0], [0.0, 0.5, 1.0]]]), np.indices((2, 2))[1], "monotone"
+    )
+    people = {"A": np.array([0, 1]), "B": np.array([1, 1])}
+    bounds = CouplingBounds({"A": root, "B": never}, people, {"A": np.array([1, 0])})
+    with pytest.raises(DataError, match="1 people have a value of 'B' that is impossible"):
+        bounds.probability(np.array([0, 1]), ["B"])
