@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+import xarray as xr
 
 from causalaudit.arviz_versions import group_names
 from causalaudit.counterfactuals.abduction import Abduction
+from causalaudit.counterfactuals.bounded import personal_bounds
 from causalaudit.counterfactuals.draws import CounterfactualDraws, Do, typed_frame
 from causalaudit.counterfactuals.on_disk import write_draws
 from causalaudit.errors import DataError, InterventionError, check_count, nearest
@@ -35,6 +37,7 @@ def counterfactuals(
     draws: int | None = None,
     coupling: Coupling | Mapping[str, Coupling] | None = None,
     edges: Edges | None = None,
+    bounds: bool = False,
     seed: int = 0,
     chunk: int | None = None,
     path: str | Path | None = None,
@@ -65,6 +68,10 @@ def counterfactuals(
     edges
         The edges along which the change may travel, for path-specific effects; a child sees the factual
         value of a parent along every other edge. Default: all.
+    bounds
+        Find also between what the probability of each value lies under every coupling (`CounterfactualDraws.bounds`):
+        for programs all of whose variables are finite and known. They take 16 bytes × draws × people × values of the
+        variables that the intervention reaches.
     seed
         Same seed, same draws, whatever the chunks and the workers.
     chunk
@@ -86,7 +93,11 @@ def counterfactuals(
     Raises
     ------
     InterventionError
-        If `do` names a parameter or an unknown variable, or has a wrong length or level.
+        If `do` names a parameter or an unknown variable, or has a wrong length or level; if bounds are asked for along
+        some edges only.
+    DataError
+        If bounds are asked for and a variable is not finite, not known of everybody, or confounded with another; or on
+        disk.
     SavedFileError
         If there is something at `path` already.
 
@@ -121,10 +132,13 @@ def counterfactuals(
         chunk,
     )
     if folder is not None:
+        if bounds:
+            raise DataError("bounds are kept in memory: ask for them without path=, for fewer people or draws.")
         return write_draws(folder, abduction, people, do, progress)
+    bounded = personal_bounds(abduction) if bounds else xr.Dataset()
     dataset, completed = abduction.datasets(progress)
     point = typed_frame(people, abduction.point(), dataset)
-    return CounterfactualDraws(dataset, people, dict(do), point, abduction.settings, completed, abduction)
+    return CounterfactualDraws(dataset, people, dict(do), point, abduction.settings, completed, bounded, abduction)
 
 
 def check_posterior(posterior: Any) -> None:

@@ -50,6 +50,12 @@ class CounterfactualDraws:
     path : pathlib.Path or None
         The folder on disk in which the draws are (``counterfactuals(..., path=)``): then `dataset` reads them when they
         are needed, and not before. None if they are in memory.
+    bounds : xarray.Dataset
+        Of each variable that the intervention reaches, the least and the greatest probability of each of its values
+        under any coupling of the worlds, by `bound` (`lower`, `upper`), `draw`, `individual` and `<variable>_value`;
+        empty unless it was asked for. The probabilities of all sites are those of the draw, whatever noise the program
+        states. The attribute `bounds` of a variable is "sharp" where some coupling attains them, else "outer". They are
+        a person's: one coupling serves everybody, so that their means bound the share of a group, but can be too wide.
     """
 
     dataset: xr.Dataset
@@ -58,6 +64,7 @@ class CounterfactualDraws:
     point: pd.DataFrame
     settings: dict[str, Any] = field(default_factory=dict)
     completed: xr.Dataset = field(default_factory=xr.Dataset)
+    bounds: xr.Dataset = field(default_factory=xr.Dataset)
     _abduction: Abduction | None = None
     path: Path | None = None
 
@@ -211,7 +218,7 @@ class CounterfactualDraws:
                 f"These draws are saved already, in the folder {str(self.path)!r}, which may be copied: "
                 "causalaudit.load reads it."
             )
-        names = ("dataset", "factual", "do", "point", "settings", "completed")
+        names = ("dataset", "factual", "do", "point", "settings", "completed", "bounds")
         content, arrays = pack({name: getattr(self, name) for name in names})
         write_artefact(path, KIND, {"content": content}, {"arrays": arrays})
 

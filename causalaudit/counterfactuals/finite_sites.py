@@ -27,6 +27,9 @@ Places = tuple[Any, ...]  # positions among the values of the parents, for each 
 # The most states of parents, or of people, that are enumerated.
 MOST_STATES = 2**20
 
+# What to do where there is too much, in the words of an error.
+SIMULATE = 'use population="simulate"'
+
 
 @dataclass(frozen=True)
 class Site:
@@ -88,9 +91,15 @@ class Site:
 
 
 def tabulate(
-    scm: SCM, parameters: Mapping[str, np.ndarray], draws: int, coupling: Mapping[str, Coupling]
+    scm: SCM,
+    parameters: Mapping[str, np.ndarray],
+    draws: int,
+    coupling: Mapping[str, Coupling],
+    otherwise: str = SIMULATE,
 ) -> dict[str, Site]:
     """Return the finite sites of a program at many draws of its parameters, with the coupling of each.
+
+    An error says what to do `otherwise`.
 
     Raises
     ------
@@ -98,33 +107,32 @@ def tabulate(
         If a site has infinitely many values, or values that depend on the parameters.
     """
     for name, law in scm.structure.laws.items():
-        _refuse_infinite(name, law)
+        _refuse_infinite(name, law, otherwise)
     sites: dict[str, Site] = {}
     with numerics(), torch.no_grad():
         theta = {name: torch.from_numpy(np.array(value, dtype=float)) for name, value in parameters.items()}
         for name in scm.variables:
-            sites[name] = _tabulate_site(scm, name, sites, theta, draws, coupling.get(name, "monotone"))
+            sites[name] = _tabulate_site(scm, name, sites, theta, draws, coupling.get(name, "monotone"), otherwise)
     return sites
 
 
-def _refuse_infinite(name: str, law: Any) -> None:
+def _refuse_infinite(name: str, law: Any, otherwise: str) -> None:
     if isinstance(law, TransformedDistribution):
-        _refuse_infinite(name, law.base_dist)
+        _refuse_infinite(name, law.base_dist, otherwise)
     elif not isinstance(law, dist.Delta) and not law.has_enumerate_support:
         raise DataError(
-            f"{name!r} ({type(law).__name__}) has infinitely many values, which cannot be enumerated: use "
-            'population="simulate".'
+            f"{name!r} ({type(law).__name__}) has infinitely many values, which cannot be enumerated: {otherwise}."
         )
 
 
 def _tabulate_site(
-    scm: SCM, name: str, sites: Mapping[str, Site], theta: Tensors, draws: int, coupling: Coupling
+    scm: SCM, name: str, sites: Mapping[str, Site], theta: Tensors, draws: int, coupling: Coupling, otherwise: str
 ) -> Site:
     parents = tuple(parent for parent in scm.graph.predecessors(name) if parent in sites)
     sizes = tuple(len(sites[parent].values) for parent in parents)
     states = int(np.prod(sizes))
     if states > MOST_STATES:
-        raise too_many(f"the parents of {name!r} have {states:,} joint states")
+        raise too_many(f"the parents of {name!r} have {states:,} joint states", otherwise)
     axes = np.indices(sizes).reshape(len(sizes), states)
     given = {
         parent: scm.codec.tensor(parent, sites[parent].values[axis]) for parent, axis in zip(parents, axes, strict=True)
@@ -140,7 +148,7 @@ def _tabulate_site(
     if (by_base != by_base[:1]).any():
         raise DataError(
             f"The values of {name!r} depend on the parameters of the program, so that they cannot be enumerated: "
-            'use population="simulate".'
+            f"{otherwise}."
         )
     values = np.unique(by_base[0])
     base = np.full((states, len(values)), -1)
@@ -150,9 +158,9 @@ def _tabulate_site(
     return Site(values, parents, ends.reshape(draws, *sizes, -1), base.reshape(*sizes, -1), coupling)
 
 
-def too_many(what: str) -> DataError:
-    """Return the error for enumerations that would not end."""
-    return DataError(f'There is too much to enumerate: {what}. Use population="simulate".')
+def too_many(what: str, otherwise: str = SIMULATE) -> DataError:
+    """Return the error for enumerations that would not end, which says what to do `otherwise`."""
+    return DataError(f"There is too much to enumerate: {what}. {otherwise[0].upper()}{otherwise[1:]}.")
 
 
 class _FiniteLaws(Messenger):
