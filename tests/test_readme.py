@@ -4,12 +4,16 @@ import re
 from pathlib import Path
 
 import pytest
-from readme_people import binned_people, people_with_recourse
+from readme_people import bank_of_before, binned_people, people_with_recourse
 
 README = Path(__file__).parents[1] / "README.md"
 FIRST = "The ten lines that matter"
 # What the reader brings to a block, by words that it holds.
-BROUGHT = {'increasing=["age", "education-num"]': people_with_recourse, "binned,": binned_people}
+BROUGHT = {
+    "bank, {": bank_of_before,
+    'increasing=["age", "education-num"]': people_with_recourse,
+    "binned,": binned_people,
+}
 # What takes long is made shorter: text in the README, and what is run instead.
 SHORTER = {
     "make_compas(seed=0)": "make_compas(1500, seed=0)",

@@ -47,6 +47,8 @@ class DoublyRobust:
         Values × groups × people: what would be expected of each person in each group, given C; from the other folds.
     models : dict
         Which models they are of.
+    weights : numpy.ndarray or None
+        Survey weights of the people, under which the models were fitted.
     """
 
     values: np.ndarray
@@ -54,6 +56,11 @@ class DoublyRobust:
     chance: np.ndarray
     expected: np.ndarray
     models: dict[str, str]
+    weights: np.ndarray | None = None
+
+    @property
+    def _counts(self) -> np.ndarray:
+        return np.ones(len(self.group)) if self.weights is None else self.weights
 
     @cached_property
     def _has(self) -> np.ndarray:
@@ -83,9 +90,10 @@ class DoublyRobust:
 
     def crossed_influence(self) -> np.ndarray:
         """Return the influence of each person (first axis) on the rates with xi ≠ x, by value and xi."""
-        expected, residual = (part[0][..., None] for part in self._parts(np.ones((1, len(self.group)))))
+        expected, residual = (part[0][..., None] for part in self._parts(self._counts[None]))
         other, standing = (
-            counted / counted.mean(axis=1, keepdims=True) for counted in (self._has[::-1], self._standing)
+            counted / counted.mean(axis=1, keepdims=True)
+            for counted in (self._has[::-1] * self._counts, self._standing * self._counts)
         )
         influence = other * (self.expected - expected) + standing * (self.values[:, None] - self.expected - residual)
         return np.moveaxis(influence, -1, 0)
@@ -93,19 +101,20 @@ class DoublyRobust:
     @cached_property
     def rates(self) -> np.ndarray:
         """N(xi | x) by value, xi and x: their own means where xi = x."""
-        equal = np.ones((1, len(self.group)))
-        return spread(self._own, self.crossed(equal)[0])
+        return spread(self._own, self.crossed(self._counts[None])[0])
 
     @cached_property
     def influence(self) -> np.ndarray:
         """The influence of each person (first axis) on `rates`: its mean square over n is their variance."""
-        counted = self._has / self._has.mean(axis=1, keepdims=True)
+        counted = self._has * self._counts
+        counted = counted / counted.mean(axis=1, keepdims=True)
         own = np.moveaxis(counted * (self.values[:, None] - self._own[..., None]), -1, 0)
         return spread(own, self.crossed_influence())
 
     @property
     def _own(self) -> np.ndarray:
-        return np.asarray(self.values @ self._has.T / self._has.sum(axis=1))
+        counted = self._has * self._counts
+        return np.asarray(self.values @ counted.T / counted.sum(axis=1))
 
 
 def spread(own: np.ndarray, crossed: np.ndarray) -> np.ndarray:
@@ -173,7 +182,7 @@ def doubly_robust(
         Values × groups × people: more columns for these models, functions of the covariates that resemble what is
         expected.
     weights
-        Of the people, for the nuisance models.
+        Of the people.
     needed
         Values and groups of which an expectation is needed, default all; the others are NaN.
     seed
@@ -212,6 +221,7 @@ def doubly_robust(
         np.clip(fitted.expected, SMALLEST_CHANCE, 1 - SMALLEST_CHANCE),
         expected,
         {"propensity": fitted.model, "expectation": " and ".join(sorted(names))},
+        weights,
     )
 
 

@@ -24,6 +24,8 @@ class OutcomeRegression:
         Of everybody, between 0 and 1.
     group : numpy.ndarray
         Who is in the group that it is fitted to: 1 or 0.
+    weights : numpy.ndarray or None
+        Survey weights of everybody.
 
     Examples
     --------
@@ -36,11 +38,13 @@ class OutcomeRegression:
     design: np.ndarray
     target: np.ndarray
     group: np.ndarray
+    weights: np.ndarray | None = None
 
     @cached_property
     def coefficients(self) -> np.ndarray:
-        """The intercept and the coefficients, all people of the group weighing alike."""
-        return regress(self.design, self.target, self.group[None])[0]
+        """The intercept and the coefficients, under the weights; by default all people of the group weigh alike."""
+        weights = self.group if self.weights is None else self.group * self.weights
+        return regress(self.design, self.target, weights[None])[0]
 
     @cached_property
     def expected(self) -> np.ndarray:

@@ -30,7 +30,7 @@ class Propensity(Protocol):
 
     @property
     def chance(self) -> np.ndarray:
-        """P(group | covariates) of each person, all weighing alike."""
+        """P(group | covariates) of each person, fitted under their weights; by default all weigh alike."""
 
     def chances(self, weights: np.ndarray) -> np.ndarray:
         """Return the propensities of everybody (columns) fitted under sets of weights of the people (rows)."""
@@ -42,11 +42,12 @@ class SaturatedPropensity:
 
     covariates: Covariates
     group: np.ndarray
+    weights: np.ndarray | None = None
     form = "saturated"
 
     @cached_property
     def chance(self) -> np.ndarray:
-        return self.chances(np.ones((1, len(self.group))))[0]
+        return self.chances(np.ones((1, len(self.group))) if self.weights is None else self.weights[None])[0]
 
     def chances(self, weights: np.ndarray) -> np.ndarray:
         cells = self.covariates.cells
@@ -60,12 +61,13 @@ class LogisticPropensity:
 
     covariates: Covariates
     group: np.ndarray
+    weights: np.ndarray | None = None
     form = "logistic"
 
     @cached_property
     def coefficients(self) -> np.ndarray:
-        """The intercept and the coefficients, all people weighing alike."""
-        return regress(self.covariates.design, self.group)[0]
+        """The intercept and the coefficients."""
+        return regress(self.covariates.design, self.group, None if self.weights is None else self.weights[None])[0]
 
     @cached_property
     def chance(self) -> np.ndarray:
@@ -77,7 +79,7 @@ class LogisticPropensity:
 
 
 def fit_propensity(
-    covariates: Covariates, group: np.ndarray, form: Form = "auto"
+    covariates: Covariates, group: np.ndarray, form: Form = "auto", weights: np.ndarray | None = None
 ) -> SaturatedPropensity | LogisticPropensity:
     """Return the model of P(group | covariates).
 
@@ -93,6 +95,8 @@ def fit_propensity(
     form
         ``"saturated"``: a probability for each combination of values; ``"logistic"``: a logistic regression;
         ``"auto"``: saturated if all covariates are discrete.
+    weights
+        Survey weights of the people.
 
     Examples
     --------
@@ -104,7 +108,7 @@ def fit_propensity(
     """
     saturated = covariates.discrete if form == "auto" else form == "saturated"
     model = SaturatedPropensity if saturated else LogisticPropensity
-    return model(covariates, np.asarray(group, dtype=float))
+    return model(covariates, np.asarray(group, dtype=float), weights)
 
 
 def well_filled(covariates: Covariates, group: np.ndarray) -> bool:

@@ -4,7 +4,7 @@ from causalaudit.counterfactuals.ask import check_posterior, counterfactuals
 from causalaudit.counterfactuals.draws import CounterfactualDraws
 from causalaudit.counterfactuals.enumerated import EnumeratedPeople, EnumeratedWorlds
 from causalaudit.counterfactuals.observed import ObservedPeople
-from causalaudit.counterfactuals.population import population
+from causalaudit.counterfactuals.population import influence_through_parameters, population
 from causalaudit.counterfactuals.reweighted import ReweightedPeople
 from causalaudit.counterfactuals.simulated import SimulatedPeople, SimulatedWorld, World
 from causalaudit.counterfactuals.tabled import Tabled
@@ -21,5 +21,6 @@ __all__ = [
     "World",
     "check_posterior",
     "counterfactuals",
+    "influence_through_parameters",
     "population",
 ]

@@ -369,7 +369,8 @@ class Abduction:
     def _point(self) -> dict[str, np.ndarray]:
         with numerics(), torch.no_grad():
             drawn = self._uniforms(self.affected, self.numbers[:1])
-            middle = {name: torch.full_like(value[0], 0.5) for name, value in drawn.items() if name in self.affected}
+            of_noise = {name + suffix for name in self.affected for suffix in ("", ANEW)}
+            middle = {name: torch.full_like(value[0], 0.5) for name, value in drawn.items() if name in of_noise}
             joint = {_LATENT + name: value.mean(0) for name, value in self._joint.items()}
             values = self.world(self._mean(), {**middle, **joint})
         return {name: self.scm.codec.numbers(name, values[name]) for name in self.scm.columns}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args, overload
 
+import numpy as np
 import pandas as pd
 
 from causalaudit.counterfactuals.ask import check_posterior, select_people
@@ -12,6 +13,7 @@ from causalaudit.counterfactuals.reweighted import ReweightedPeople
 from causalaudit.counterfactuals.simulated import SimulatedPeople
 from causalaudit.errors import DataError
 from causalaudit.inference import Posterior
+from causalaudit.inference.influence import posterior_influence
 from causalaudit.people import check_draws, check_seed
 from causalaudit.scm.noise import Coupling
 
@@ -108,3 +110,11 @@ def population(
     if kind == "reweighted":
         return ReweightedPeople.refitted(posterior, draws, alike, seed, couplings)
     return ObservedPeople(posterior, select_people(posterior, data, rows), draws, couplings, seed)
+
+
+def influence_through_parameters(posterior: Posterior, figures: np.ndarray, draws: int | None) -> np.ndarray:
+    """Return how much each person (rows) moves posterior means of figures, which are given at some of the draws.
+
+    See `posterior_influence`.
+    """
+    return posterior_influence(posterior, figures, posterior.draw_numbers(draws))

@@ -1,4 +1,4 @@
-"""The people of the data with weights: equal ones, or random ones to which the parameters are refitted."""
+"""The people of the data with weights: their own, or random ones to which the parameters are refitted."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class ReweightedPeople(Tabled):
     """The people of the data with weights, and parameters that go with these, at each draw.
 
     Random weights that do not know of the parameters would be incoherent once abduction depends on them: parameters are
-    refitted to them. With equal weights the parameters are those of the posterior.
+    refitted to them. With the weights of the posterior (its survey weights, or equal ones) the parameters are its own.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class ReweightedPeople(Tabled):
     place : numpy.ndarray
         Where each of them is in the data.
     weights : numpy.ndarray
-        Draws × people, with mean one.
+        Draws × people; each set adds up to the number of people who have a weight that is not zero.
     numbers : numpy.ndarray
         The draw of the posterior that goes with each set of weights.
     """
@@ -54,9 +54,12 @@ class ReweightedPeople(Tabled):
     def refitted(
         cls, posterior: Posterior, draws: int | None, alike: Sequence[str], seed: int, coupling: dict[str, Coupling]
     ) -> "ReweightedPeople":
-        """Draw Dirichlet weights, and refit the parameters under each set of them."""
+        """Draw Dirichlet weights, times survey weights if there are some, and refit the parameters under each set."""
         data, place = posterior.data, _order(posterior, alike)
         weights = dirichlet_weights(seed, "weights", range(len(posterior.draw_numbers(draws))), len(data))
+        if posterior.weights is not None:
+            weights = weights * posterior.weights
+            weights = weights * (posterior.weights.sum() / weights.sum(axis=1, keepdims=True))
         refitted = refit(posterior, weights, seed)
         return cls(refitted, data.iloc[place], place, weights[:, place], np.arange(len(weights)), seed, coupling)
 
@@ -64,9 +67,10 @@ class ReweightedPeople(Tabled):
     def as_they_are(
         cls, posterior: Posterior, draws: int | None, alike: Sequence[str], seed: int, coupling: dict[str, Coupling]
     ) -> "ReweightedPeople":
-        """Give everybody the same weight, at each draw of the posterior."""
+        """Give everybody the survey weight, or all the same, at each draw of the posterior."""
         place, numbers = _order(posterior, alike), posterior.draw_numbers(draws)
-        weights = np.broadcast_to(1.0, (len(numbers), len(place)))
+        own: Any = 1.0 if posterior.weights is None else posterior.weights[place]
+        weights = np.broadcast_to(own, (len(numbers), len(place)))
         return cls(posterior, posterior.data.iloc[place], place, weights, numbers, seed, coupling)
 
     def tasks(self) -> list[np.ndarray]:
@@ -104,7 +108,7 @@ class ReweightedPeople(Tabled):
     def influence(self, figures: np.ndarray) -> np.ndarray:
         """Return how much each person (rows) moves the means of figures, by draw, through the parameters.
 
-        See `posterior_influence`; of people with equal weights.
+        See `posterior_influence`; of people with the weights of the posterior.
         """
         return posterior_influence(self.posterior, figures, self.numbers)[self.place]
 

@@ -162,7 +162,7 @@ class SimulatedPeople(Tabled):
         record = Record()
         anew = {} if left is None else {name: uniforms[name + ANEW] for name in self.drawn_anew}
         simulate = Simulate(self._mechanisms, uniforms, anew, left)
-        rows = drawn_rows(self._given, uniforms)
+        rows = drawn_rows(self._given, uniforms, self.posterior.weights)
         run(self.scm.program, self.number_of_people, record, simulate, Intervene({**theta, **rows, **do}))
         return record
 

@@ -1,6 +1,7 @@
 """The front door of inference."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -18,10 +19,12 @@ from causalaudit.inference.posterior.arrangement import inference_data
 from causalaudit.inference.posterior.posterior import Posterior
 from causalaudit.inference.samplers import methods  # noqa: F401, the methods enter the registry
 from causalaudit.inference.samplers.registry import METHODS, Method, MethodDraws, Request, find_method
+from causalaudit.inference.sandwich.respread import respread
 from causalaudit.people import check_table
 from causalaudit.scm import SCM
 from causalaudit.scm.handlers import Tensors
 from causalaudit.scm.missing import missing_in
+from causalaudit.weights import read_weights
 
 
 def fit(
@@ -31,6 +34,7 @@ def fit(
     *,
     draws: int = 1000,
     chains: int = 4,
+    weights: str | None = None,
     seed: int = 0,
     progress: bool = True,
 ) -> Posterior:
@@ -61,6 +65,8 @@ def fit(
     draws, chains
         There are ``chains × draws`` draws in all, for every method; for points they are equal. Only ``"nuts"``
         has chains that are run one by one, by `joblib` (see `joblib.parallel_config`).
+    weights
+        A column of survey weights (see Notes): people whom the sample has too few of count for more.
     seed
         Everything random flows from it.
     progress
@@ -87,6 +93,22 @@ def fit(
     value itself. The cost grows with the number of patterns of missing columns. A program without free
     parameters is legal: then the data are recorded, and every draw is the program itself.
 
+    **Weights.** Somebody with the weight w counts w times in the log-likelihood, a pseudo-likelihood; weights are
+    scaled so that they add up to the number of people who have one that is not zero. It has its maximum where that of
+    the population is, whatever people were sampled by, if weights are the inverse of the probability of being sampled.
+    Its curvature takes weights for people: draws are therefore moved so that their covariance is the sandwich
+    H⁻¹ J H⁻¹, J being the variance of the sum of the weighted scores of people who were sampled independently (no
+    strata, no clusters) plus the curvature of the prior. It is so for every method that draws, also between parameters
+    of different sites; points (``"map"``, ``"ml"``) have no spread. There is no evidence, and ``sample_stats`` are of
+    the draws before they were moved, ``log_pseudo_likelihood`` among them. Several continuous latents, and missing
+    values, are refused.
+
+    References
+    ----------
+    Savitsky and Toth (2016), Bayesian estimation under informative sampling. Electronic Journal of Statistics 10.
+    Williams and Savitsky (2021), Uncertainty estimation for pseudo-Bayesian inference under complex sampling.
+    International Statistical Review 89.
+
     Examples
     --------
     >>> import causalaudit as ca
@@ -97,7 +119,7 @@ def fit(
     """
     check_count("draws", draws)
     check_count("chains", chains)
-    return _fit(scm, data, method, Request(int(draws), int(chains), seed, progress))
+    return _fit(scm, data, method, Request(int(draws), int(chains), seed, progress), weights)
 
 
 def fit_near(posterior: Posterior, scm: SCM, *, progress: bool = True) -> Posterior:
@@ -110,7 +132,8 @@ def fit_near(posterior: Posterior, scm: SCM, *, progress: bool = True) -> Poster
     Parameters
     ----------
     posterior
-        The fit to start from; its data, method ("auto" where that is "laplace"), draws, chains and seed are taken.
+        The fit to start from; its data, method ("auto" where that is "laplace"), draws, chains, weights and seed are
+        taken.
     scm
         The program to fit.
     progress
@@ -142,24 +165,34 @@ def fit_near(posterior: Posterior, scm: SCM, *, progress: bool = True) -> Poster
         method = "auto"
     start = {name: np.asarray(value.mean(axis=0)) for name, value in posterior.parameters().items()}
     request = Request(settings["draws"], settings["chains"], settings["seed"], progress, start or None)
-    return _fit(scm, posterior.data, method, request)
+    return _fit(scm, posterior.data, method, request, settings.get("weights"))
 
 
-def _fit(scm: SCM, data: pd.DataFrame, method: str, request: Request) -> Posterior:
+def _fit(scm: SCM, data: pd.DataFrame, method: str, request: Request, weights: str | None) -> Posterior:
     chosen = find_method(method)
     check_table(data)
     scm = scm.with_columns_of(data)
     values = scm.encode_observed(data)
     _check_missing(scm, values, data, chosen.several_latents)
+    counted = None if weights is None else read_weights(data, weights)
+    if counted is not None:
+        _refuse_what_has_no_weights(scm, values)
+        values = {name: value[counted > 0] for name, value in values.items()}
+        counted = counted[counted > 0]
     density_of = _kind_of_density(scm, len(data), chosen.several_latents)
     warn_of_mirror_images(scm)
-    found = _draws(scm, values, density_of, chosen, request)
+    found = _draws(scm, values, density_of, chosen, request, counted)
     if not np.isfinite(found.parts.likelihood).all():
         first = {name: found.parts.values[name] for name in scm.parameters}
-        density_of(scm, values).refuse_impossible(first, data.index)
+        density_of(scm, scm.encode_observed(data)).refuse_impossible(first, data.index)
     chains, draws = request.chains, request.draws
     settings = {"method": found.method, "draws": draws, "chains": chains, "seed": int(request.seed)}
-    idata = inference_data(scm, data, (chains, draws), found.parts, found.statistics, found.by_draw, found.by_step)
+    if weights is not None:
+        settings["weights"] = weights
+    idata = inference_data(
+        scm, data, (chains, draws), found.parts, found.statistics, found.by_draw, found.by_step,
+        likelihood="log_likelihood" if weights is None else "log_pseudo_likelihood",
+    )  # fmt: skip
     posterior = Posterior(scm, data.copy(), idata, settings)
     diagnostics = posterior.diagnostics()
     if not diagnostics.ok:
@@ -182,18 +215,38 @@ def _check_missing(scm: SCM, values: Tensors, data: pd.DataFrame, several_latent
     check_missing(scm, values, data.index)
 
 
-def _draws(scm: SCM, values: Tensors, density_of: DensityOf, method: Method, request: Request) -> MethodDraws:
+def _draws(
+    scm: SCM, values: Tensors, density_of: DensityOf, method: Method, request: Request, weights: np.ndarray | None
+) -> MethodDraws:
     """Draw the parameters: component by component, if there are several and the method does not want them together."""
+    if weights is not None:
+        density_of = partial(marginal_density, weights=weights)
     components = components_of(scm, values) if method.by_component else []
     if sum(bool(component.parameters) for component in components) > 1:
-        return draws_by_component(scm, values, components, density_of, method, request)
+        return draws_by_component(scm, values, components, density_of, method, request, weights)
     density = density_of(scm, values)
     if request.start is not None:
         density = density.with_start(request.start)
     if density.size:
-        return method.run(density, request)
+        found = method.run(density, request)
+        return found if weights is None else respread([density], [found], weights, request.seed)[0]
     nothing = np.zeros((1, 0))  # to infer
     return MethodDraws("exact", nothing, density.over(nothing, request.progress))
+
+
+def _refuse_what_has_no_weights(scm: SCM, values: Tensors) -> None:
+    missing, latents = missing_in(values), continuous_latents(scm)
+    if missing:
+        raise DataError(
+            f"{', '.join(map(repr, missing))} {'is' if len(missing) == 1 else 'are'} missing for some people, and fits "
+            "with weights need all columns of the program: drop or impute these people first, or leave out weights."
+        )
+    if len(latents) > 1:
+        raise InferenceError(
+            f"The latents {', '.join(map(repr, latents))} are continuous and would be drawn together with the "
+            "parameters: people have no likelihood of their own that weights could multiply. Leave out weights, or "
+            "use one continuous latent, or finite ones."
+        )
 
 
 def _kind_of_density(scm: SCM, people: int, several_latents: bool) -> DensityOf:

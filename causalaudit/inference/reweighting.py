@@ -5,6 +5,7 @@ import torch
 
 from causalaudit.arviz_versions import inference_data
 from causalaudit.errors import InferenceError
+from causalaudit.inference.density.distinct_rows import DistinctRows
 from causalaudit.inference.density.latent_states import continuous_latents
 from causalaudit.inference.density.marginal_density import MarginalDensity
 from causalaudit.inference.laplace.mode import Mode
@@ -26,7 +27,8 @@ _SHORT = 0.1
 def refit(posterior: Posterior, weights: np.ndarray, seed: int) -> Posterior:
     """Return a posterior whose draws are the parameters refitted under each row of weights (mean one).
 
-    The weighted log-likelihood plus the log-prior is climbed in unconstrained space from the maximum at equal weights.
+    The weighted log-likelihood plus the log-prior is climbed in unconstrained space from the maximum at equal weights,
+    or at the survey weights of the posterior, if it has some; these are not applied again.
     Only gradients and the Hessian at that maximum are needed, both by backward differentiation, which every program
     has that can be fitted.
 
@@ -44,7 +46,12 @@ def refit(posterior: Posterior, weights: np.ndarray, seed: int) -> Posterior:
             "Several latents of each person are continuous, and cannot be integrated out: the parameters cannot be "
             'refitted to weighted people. Use population="simulate".'
         )
-    density = MarginalDensity(scm, scm.encode(posterior.data))
+    people, survey = scm.encode(posterior.data), posterior.weights
+    if survey is not None:
+        counted = survey > 0
+        people = {name: value[counted] for name, value in people.items()}
+        survey, weights = survey[counted], weights[:, counted]
+    density = MarginalDensity(scm, DistinctRows.of(scm, people, survey))
     mode = _mode(density, posterior, seed)
     by_row = np.zeros((draws, len(density.rows)))
     np.add.at(by_row.T, density.rows.inverse, weights.T)

@@ -36,12 +36,24 @@ def prior_draws(scm: "SCM", draws: int, seed: int) -> dict[str, np.ndarray]:
 ROWS = "given rows"  # the name of the uniforms that choose them
 
 
-def drawn_rows(known: Tensors, uniforms: Tensors) -> Tensors:
-    """Return given covariates of rows that uniforms choose, all of a person from the same row."""
+def drawn_rows(known: Tensors, uniforms: Tensors, weights: np.ndarray | None = None) -> Tensors:
+    """Return given covariates of rows that uniforms choose, all of a person from the same row; by weights of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> drawn_rows({"age": torch.tensor([30, 40])}, {ROWS: torch.tensor([0.1, 0.7])}, np.array([3.0, 1.0]))
+    {'age': tensor([30, 30])}
+    """
     if not known:
         return {}
     count = len(next(iter(known.values())))
-    rows = (uniforms[ROWS] * count).to(torch.int64).clamp(max=count - 1)
+    if weights is None:
+        rows = (uniforms[ROWS] * count).to(torch.int64)
+    else:
+        edges = torch.from_numpy(np.cumsum(weights) / weights.sum())
+        rows = torch.searchsorted(edges, uniforms[ROWS].double().contiguous(), right=True)
+    rows = rows.clamp(max=count - 1)
     return {name: value[rows] for name, value in known.items()}
 
 
@@ -66,8 +78,11 @@ def simulate(
     seed: int,
     *,
     data: pd.DataFrame | None = None,
+    weights: np.ndarray | None = None,
 ) -> xr.Dataset:
     """Draw `n` people for each draw of the parameters, all draws in one pass, given covariates from the rows of data.
+
+    Rows are drawn by their weights, if they have some.
 
     Returns
     -------
@@ -88,7 +103,7 @@ def simulate(
 
     def one_draw(theta: Tensors, people: Tensors) -> Tensors:
         simulation = Simulate(mechanisms, people)
-        run(scm.program, n, simulation, Intervene({**theta, **drawn_rows(known, people)}))
+        run(scm.program, n, simulation, Intervene({**theta, **drawn_rows(known, people, weights)}))
         return simulation.values
 
     with numerics(), torch.no_grad():

@@ -65,6 +65,7 @@ def leave_one_out(posterior: Posterior, people: "pd.Index", scored: ScoredColumn
     (100,)
     """
     refuse_without_draws(posterior)
+    posterior.refuse_weights("leave-one-out takes each for one factor of the posterior. Fit without weights.")
     numbers = posterior.draw_numbers(min(len(posterior.draw_numbers()), _MOST_DRAWS))
     values = {name: value[numbers] for name, value in posterior.parameters().items()}
     encoded = posterior.scm.encode(posterior.data)

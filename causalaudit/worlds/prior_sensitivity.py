@@ -111,6 +111,7 @@ def prior_sensitivity(
     False
     """
     check_posterior(posterior)
+    posterior.refuse_weights("its draws are moved, and have no likelihood to scale. Fit without weights.")
     seed, total = check_seed(seed), len(posterior.draw_numbers())
     _refuse_few("The posterior", total)
     if "log_prior" not in group_names(posterior.idata):

@@ -39,6 +39,7 @@ def ask(audit: Callable[[Posterior], Answer], posterior: Posterior, where: str) 
         answer = audit(posterior)
     except CausalAuditError as error:
         raise type(error)(f"At {where}: {error}") from error
+    posterior.refuse_weights("there is no likelihood to show beside each value. Fit without weights.")
     log_likelihood = float(group_of(posterior.idata, "sample_stats")["log_likelihood"].mean())
     if isinstance(answer, AuditResult):
         headline = answer.headline

@@ -10,7 +10,7 @@ from scipy import stats
 
 import causalaudit as ca
 from causalaudit.decisions import decide_draws
-from causalaudit.errors import CausalAuditWarning, DataError, InterventionError
+from causalaudit.errors import CausalAuditWarning, DataError, InferenceError, InterventionError
 from causalaudit.recourse.causal.modelled_people import Bins, ModelledPeople
 from causalaudit.recourse.intervals.credible import credible_interval
 from causalaudit.recourse.intervals.scores import towards
@@ -460,3 +460,11 @@ class TestBadInput:
             ca.audit_recourse(
                 binned(people), classifier, posterior=posterior, **{**ARGUMENTS, "actions": actions(values=stands)}
             )
+
+
+def test_posteriors_of_weighted_people_are_refused(people):
+    weighted = people.assign(w=np.arange(len(people)) % 3)
+    program = schooling.scm(schooling.unrelated)
+    posterior = ca.fit(program, weighted, "map", draws=1, chains=1, weights="w", progress=False)
+    with pytest.raises(InferenceError, match=r"have weights \('w'\): recourse counts people .* Fit without weights"):
+        ca.audit_recourse(binned(people), classifier, posterior=posterior, **BINNED)

@@ -8,6 +8,11 @@ import causalaudit as ca
 FEATURES = ["age", "education-num", "occupation", "race", "capital-gain"]
 
 
+def bank_of_before():
+    """The decision that the section on situation testing defines."""
+    return {"bank": lambda people: people.salary + 5 * people.balance > 225_000}
+
+
 def people_with_recourse(n=1_500):
     """A table like Adult, and a classifier that asks more of women."""
     rng = np.random.default_rng(0)

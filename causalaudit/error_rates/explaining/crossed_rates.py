@@ -96,16 +96,16 @@ class SaturatedRates:
         return np.asarray(np.einsum("blic,bic->bli", mean, other))
 
     def influence(self, rates: np.ndarray) -> np.ndarray:
-        _, mean = self._parts(np.ones((1, len(self.sample))))
+        _, mean = self._parts(self.sample.counts[None])
         return efficient_influence(self.sample, mean[0][:, :, self.sample.covariates.cells.cell], self.chance, rates)
 
 
 def efficient_influence(sample: Sample, mean: np.ndarray, chance: np.ndarray, rates: np.ndarray) -> np.ndarray:
     """Return the influence of each person on N(xd, xi | x, y), xi ≠ x, by xd and xi.
 
-    1{X = x} / P(x) (m(C) − N) + 1{X = xi} P(x | C) / (P(xi | C) P(x)) (θ − m(C)), all given y.
+    1{X = x} / P(x) (m(C) − N) + 1{X = xi} P(x | C) / (P(xi | C) P(x)) (θ − m(C)), all given y, times the weight.
     """
-    has, theta = sample.has, sample.theta
+    has, theta = sample.has * sample.counts, sample.theta
     result = np.empty((len(sample), 2, 2))
     for xi, ratio in enumerate(odds_of_other(chance)):
         share = has[1 - xi].mean()
@@ -146,8 +146,9 @@ class WeightedRates:
 
     def influence(self, rates: np.ndarray) -> np.ndarray:
         """By the estimating equations of the regression and of the rates together."""
-        has, design, chance = self.sample.has, self.sample.covariates.design, self.chance
-        change = coefficient_influence(design, self.sample.x - chance, chance * (1 - chance))
+        counts, design, chance = self.sample.counts, self.sample.covariates.design, self.chance
+        has = self.sample.has * counts
+        change = coefficient_influence(design, counts * (self.sample.x - chance), counts * (chance * (1 - chance)))
         result = np.empty((len(self.sample), 2, 2))
         for xi, (sign, ratio) in enumerate(zip((1, -1), odds_of_other(chance), strict=True)):
             for xd in (0, 1):
@@ -180,7 +181,9 @@ class RegressedRates:
     def _outcomes(self) -> list[list[OutcomeRegression]]:
         """The regression of P(ŷ) on the covariates among those with xi, by xd and xi."""
         design, sample = self.sample.covariates.design, self.sample
-        return [[OutcomeRegression(design, theta, group) for group in sample.has] for theta in sample.theta]
+        return [
+            [OutcomeRegression(design, theta, group, sample.weights) for group in sample.has] for theta in sample.theta
+        ]
 
     def crossed(self, weights: np.ndarray) -> np.ndarray:
         result = np.empty((len(weights), 2, 2))
@@ -192,7 +195,7 @@ class RegressedRates:
 
     def influence(self, rates: np.ndarray) -> np.ndarray:
         """By the estimating equations of the regressions and of the rates together."""
-        has, design = self.sample.has, self.sample.covariates.design
+        has, design = self.sample.has * self.sample.counts, self.sample.covariates.design
         result = np.empty((len(self.sample), 2, 2))
         for xd, xi in np.ndindex(2, 2):
             mean = self._outcomes[xd][xi].expected

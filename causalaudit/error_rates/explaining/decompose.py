@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from causalaudit.counterfactuals import check_posterior
+from causalaudit.counterfactuals import check_posterior, influence_through_parameters
 from causalaudit.counterfactuals import population as population_of
 from causalaudit.error_rates.explaining.enumerated_rates import enumerated_rates
 from causalaudit.error_rates.explaining.monte_carlo import noise_covariance, without_noise
-from causalaudit.error_rates.explaining.observed import observed_rates, warn_of_rates
+from causalaudit.error_rates.explaining.observed import Surveyed, observed_rates, warn_of_rates
 from causalaudit.error_rates.explaining.question import RateQuestion, read_question
 from causalaudit.error_rates.explaining.result import ErrorRateResult, summarise
 from causalaudit.error_rates.explaining.reweighted_rates import reweighted_rates
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 Population = Literal["standardise", "simulate", "exact", "bootstrap"]
 _OF_THE_DATA = ("standardise", "bootstrap")  # populations that are the people of the data
+_BY_NUMBER = 4  # draws for each number of the parameters, for slopes in them
 _CHECKED = 200  # draws at which people are simulated only to compare the program with the data
 
 
@@ -68,7 +69,8 @@ def decompose_error_rates(
     Parameters
     ----------
     posterior
-        From `fit`.
+        From `fit`. If it was fitted with survey weights, people of the data have them here too: all is about the
+        population that they were sampled from.
     classifier
         A function of a table that returns labels, or probabilities of the label 1; or a fitted scikit-learn
         classifier.
@@ -175,11 +177,14 @@ def decompose_error_rates(
         **question.settings, "method": population, "prob": prob, "seed": seed, "draws": len(rates),
         "program": scm.name, "coupling": options["coupling"],
     }  # fmt: skip
+    if "weights" in posterior.settings:
+        settings["weights"] = posterior.settings["weights"]
     given, noise = rates, halves
     if population in _OF_THE_DATA:  # their rates are the observed ones: it is the program that is compared
-        options["draws"] = min(_CHECKED, len(rates))
+        options["draws"] = min(_draws_checked(posterior), len(rates))
         given, noise = _evidence(posterior, question, "simulate", options, seed, progress)
-    observed = observed_rates(question, posterior.data, given, _noise(noise))
+    surveyed = _surveyed(posterior, given, options["draws"])
+    observed = observed_rates(question, posterior.data, given, _noise(noise), surveyed)
     warn_of_rates(question, observed, population in _OF_THE_DATA, stacklevel=3)
     return _result(question, rates, halves, observed, settings)
 
@@ -210,6 +215,21 @@ def _check_variables(posterior: "Posterior", question: RateQuestion) -> None:
         check_support(name, scm.codec.encode(name, pd.Series(values)), law)
 
 
+def _draws_checked(posterior: "Posterior") -> int:
+    """Return at how many draws the program is compared with the data: of weighted people slopes are fitted to them."""
+    if posterior.weights is None:
+        return _CHECKED
+    return max(_CHECKED, _BY_NUMBER * sum(value.size for value in posterior.parameters(1).values()))
+
+
+def _surveyed(posterior: "Posterior", rates: np.ndarray, draws: int | None) -> Surveyed | None:
+    """Return the weights of the people, if they have some, and their influence on the own rates of both groups."""
+    if posterior.weights is None:
+        return None
+    own = np.stack([rates[:, x, x, x] for x in (0, 1)], axis=1)
+    return Surveyed(posterior.weights, influence_through_parameters(posterior, own, draws))
+
+
 def _evidence(
     posterior: "Posterior",
     question: RateQuestion,
@@ -225,7 +245,7 @@ def _evidence(
         simulated = population_of(posterior, kind="simulated", seed=seed, **options)
         raw, halves = simulated_rates(question, simulated, progress)
         return without_noise(raw, noise_covariance(halves)), halves
-    question.refuse_few(posterior.data)
+    question.refuse_few(posterior.data if posterior.weights is None else posterior.data[posterior.weights > 0])
     alike = [question.protected, question.outcome]
     if population == "standardise":
         people = population_of(posterior, kind="standardised", alike=alike, seed=seed, **options)

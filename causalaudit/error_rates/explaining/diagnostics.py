@@ -23,14 +23,15 @@ def describe_weights(adjusted: CrossedRates) -> pd.DataFrame:
     sample = adjusted.sample
     for xi, chance in enumerate((1 - adjusted.chance, adjusted.chance)):
         levels = {"of": sample.question.levels[xi], "standing_for": sample.question.levels[1 - xi]}
-        rows.append({**levels, **weight_summary(adjusted.odds[xi][sample.x == xi], chance)})
+        standing = (adjusted.odds[xi] * sample.counts)[sample.x == xi]
+        rows.append({**levels, **weight_summary(standing, chance)})
     return pd.DataFrame(rows)
 
 
 def describe_balance(adjusted: CrossedRates) -> pd.DataFrame:
     """Compare the covariates of weighted people of one level with those of the other: see `balance_table`."""
     sample = adjusted.sample
-    return balance_table(sample.covariates, sample.x, adjusted.odds, sample.question.levels)
+    return balance_table(sample.covariates, sample.x, adjusted.odds, sample.question.levels, sample.weights)
 
 
 def warn_of_weights(adjusted: CrossedRates, weights: pd.DataFrame, balance: pd.DataFrame, stacklevel: int) -> None:
@@ -66,12 +67,13 @@ def _few(weights: pd.DataFrame) -> list[str]:
 def _alone(adjusted: CrossedRates) -> list[str]:
     sample, words = adjusted.sample, []
     for xi, chance in enumerate((1 - adjusted.chance, adjusted.chance)):
-        share = float((chance < SMALLEST_CHANCE)[sample.x != xi].mean())
+        other = sample.x != xi
+        share = float(np.average((chance < SMALLEST_CHANCE)[other], weights=sample.counts[other]))
         if share > _MANY_ALONE:
-            of, other = sample.question.levels[xi], sample.question.levels[1 - xi]
+            of, stood_for = sample.question.levels[xi], sample.question.levels[1 - xi]
             words.append(
-                f"Little overlap: of the people with {other!r}, {share:.0%} have covariates with which fewer than one "
-                f"of {1 / SMALLEST_CHANCE:.0f} has {of!r}. What is said of them is extrapolated: use `trim`."
+                f"Little overlap: of the people with {stood_for!r}, {share:.0%} have covariates with which fewer than "
+                f"one of {1 / SMALLEST_CHANCE:.0f} has {of!r}. What is said of them is extrapolated: use `trim`."
             )
     return words
 

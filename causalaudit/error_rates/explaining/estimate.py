@@ -35,6 +35,7 @@ from causalaudit.error_rates.explaining.uncertainty import EstimatedRates, resam
 from causalaudit.error_rates.groups import declared_levels
 from causalaudit.errors import CausalAuditWarning, DataError, check_count
 from causalaudit.people import Protected, check_features, check_seed, check_share, check_table
+from causalaudit.weights import read_weights
 
 Interval = Literal["wald", "bootstrap"]
 _ESTIMATED = tuple(measure for measure in MEASURES if not measure.natural)
@@ -57,6 +58,7 @@ def estimate_error_rates(
     propensity: Any = "auto",
     expectation: Any = None,
     discrete: Sequence[str] | None = None,
+    weights: str | None = None,
     trim: float = 0.0,
     alpha: float = 0.05,
     resamples: int = 1000,
@@ -113,6 +115,9 @@ def estimate_error_rates(
     discrete
         Covariates that are discrete. Others are if they have levels (text, categories, booleans), or at most ten
         different numbers. In a regression numbers enter as numbers unless they are declared here.
+    weights
+        A column of survey weights: rates, propensities, expectations and intervals are those of the population that
+        people were drawn from, independently, with probabilities in inverse proportion to their weights.
     trim
         Leave out people among whose likes one of the two levels is rarer than this; how many is reported in
         `trimmed`, and the answer is then about the others.
@@ -167,6 +172,9 @@ def estimate_error_rates(
     alpha, seed = check_share("alpha", alpha), check_seed(seed)
     check_count("resamples", resamples)
     check_table(data)
+    survey = None if weights is None else read_weights(data, weights)
+    if survey is not None:
+        data, survey = data[survey > 0], survey[survey > 0]
     question = read_question(
         data, classifier, protected, outcome, features=check_features(data, features), y=y, yhat=yhat,
         baseline=baseline, contrast=contrast, levels=declared_levels(graph),
@@ -176,7 +184,7 @@ def estimate_error_rates(
     covariates = find_explaining_set(graph, question.rate.features, question.protected, outcome=outcome)
     affected, _ = split_features(graph, question.rate.features, question.protected, outcome=outcome)
     mediators = [name for name in question.features if name in affected]
-    sample = Sample.of(question, data, sorted(covariates or ()), declared, mediators)
+    sample = Sample.of(question, data, sorted(covariates or ()), declared, mediators, survey)
     settings = {
         **question.settings,
         "method": method,
@@ -188,6 +196,7 @@ def estimate_error_rates(
         "alpha": alpha,
         "resamples": resamples if interval == "bootstrap" else None,
         "seed": seed,
+        **({} if weights is None else {"weights": weights}),
     }
     adjusted: CrossedRates | UnaffectedRates | None = None
     if covariates is None:

@@ -61,10 +61,12 @@ class Estimator:
         if self.method == "doubly_robust":
             if not self._by_tables(sample):
                 return RobustRates.of(sample, self._model(), self.expectation, self.seed)
-            return SaturatedRates(sample, SaturatedPropensity(sample.covariates, sample.x.astype(float)))
+            return SaturatedRates(
+                sample, SaturatedPropensity(sample.covariates, sample.x.astype(float), sample.weights)
+            )
         if self.method == "plugin" and not sample.covariates.discrete:
             warnings.warn(_CURVE, CausalAuditWarning, stacklevel=4)
-        propensity = fit_propensity(sample.covariates, sample.x, self.propensity)
+        propensity = fit_propensity(sample.covariates, sample.x, self.propensity, sample.weights)
         if isinstance(propensity, LogisticPropensity):
             return WeightedRates(sample, propensity) if self.method == "ipw" else RegressedRates(sample, propensity)
         return SaturatedRates(sample, propensity)

@@ -32,7 +32,8 @@ class RobustRates:
     @classmethod
     def of(cls, sample: Sample, propensity: Any, expectation: Any, seed: int) -> "RobustRates":
         """Fit the propensity; the expectations are fitted when they are needed."""
-        return cls(sample, fit_chance(sample.covariates, sample.x, model=propensity, seed=seed), expectation, seed)
+        fitted = fit_chance(sample.covariates, sample.x, model=propensity, weights=sample.weights, seed=seed)
+        return cls(sample, fitted, expectation, seed, sample.weights)
 
     @property
     def form(self) -> str:

@@ -27,6 +27,8 @@ class Sample:
         What the classifier reads of each person.
     mediators
         The features that descend from the protected attribute or the outcome, without the attribute itself.
+    weights
+        Survey weights of the people, all positive; None if all weigh alike.
     """
 
     question: RateQuestion
@@ -35,6 +37,7 @@ class Sample:
     covariates: Covariates
     frame: pd.DataFrame
     mediators: tuple[str, ...]
+    weights: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -44,6 +47,7 @@ class Sample:
         covariates: Collection[str],
         declared: Collection[str] = (),
         mediators: Collection[str] = (),
+        weights: np.ndarray | None = None,
     ) -> "Sample":
         """Ask the classifier about everybody, once as the baseline and once as the contrast level.
 
@@ -55,7 +59,7 @@ class Sample:
         x = (column[chosen] == question.levels[1]).to_numpy().astype(int)
         theta = np.stack([answers(question, xd, frame) for xd in (0, 1)])
         known = Covariates.of(data, covariates, declared).only(chosen)
-        return cls(question, x, theta, known, frame, tuple(mediators))
+        return cls(question, x, theta, known, frame, tuple(mediators), None if weights is None else weights[chosen])
 
     def __len__(self) -> int:
         return len(self.x)
@@ -68,7 +72,13 @@ class Sample:
             theta=self.theta[:, kept],
             covariates=self.covariates.only(kept),
             frame=self.frame[kept],
+            weights=None if self.weights is None else self.weights[kept],
         )
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How much each person counts, with mean one."""
+        return np.ones(len(self)) if self.weights is None else self.weights / self.weights.mean()
 
     @property
     def has(self) -> np.ndarray:
@@ -93,8 +103,9 @@ class Sample:
 
     def own_influence(self, rates: np.ndarray) -> np.ndarray:
         """Return the influence of each person (first axis) on the rates by xd and x."""
-        share = self.has.mean(axis=1)
-        return np.asarray((self.has / share[:, None]).T[:, None, :] * (self.theta.T[:, :, None] - rates))
+        counted = self.has * self.counts
+        share = counted.mean(axis=1)
+        return np.asarray((counted / share[:, None]).T[:, None, :] * (self.theta.T[:, :, None] - rates))
 
 
 def answers(question: RateQuestion, xd: int, frame: pd.DataFrame) -> np.ndarray:

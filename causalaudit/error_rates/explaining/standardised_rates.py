@@ -18,17 +18,17 @@ def standardised_rates(question: RateQuestion, people: ReweightedPeople, progres
     """
     found = reweighted_rates(question, people, progress)
     figures = found.rates.reshape(len(found.rates), -1)
-    influence = _by_counting(found) + people.influence(figures)
+    influence = _by_counting(found, people.weights[0]) + people.influence(figures)
     moved = _bootstrap(influence, len(figures), people.seed)
     draws = figures.mean(axis=0) + moved - moved.mean(axis=0)
     return np.asarray(draws.reshape(-1, *SHAPE))
 
 
-def _by_counting(found: WeightedRates) -> np.ndarray:
-    """Return the influence of each person (first axis) on the rates in which he or she counts."""
-    counted = found.members.mean(axis=-1)[:, None]
+def _by_counting(found: WeightedRates, weights: np.ndarray) -> np.ndarray:
+    """Return the influence of each person (first axis) on the rates in which he or she counts, with a weight."""
+    members = found.members * weights
     means = found.rates.mean(axis=0)[..., None]
-    influence = (found.answers - means) * found.members / counted
+    influence = (found.answers - means) * members / members.mean(axis=-1)[:, None]
     return np.asarray(influence.reshape(-1, influence.shape[-1]).T)
 
 

@@ -40,7 +40,7 @@ class EstimatedRates:
     @cached_property
     def rates(self) -> np.ndarray:
         """The estimates."""
-        return rates_under(self.sample, self.adjusted, np.ones((1, len(self.sample))))[0]
+        return rates_under(self.sample, self.adjusted, self.sample.counts[None])[0]
 
     @cached_property
     def influence(self) -> np.ndarray:
@@ -76,13 +76,11 @@ def rates_under(sample: Sample, adjusted: CrossedRates | UnaffectedRates | None,
 def resample(
     sample: Sample, adjusted: CrossedRates | UnaffectedRates | None, resamples: int, seed: int, progress: bool
 ) -> np.ndarray:
-    """Return the rates under Dirichlet weights of the people (the Bayesian bootstrap)."""
+    """Return the rates under Dirichlet weights of the people (the Bayesian bootstrap), times their survey weights."""
     parts = pieces(resamples, each=len(sample))
-    return np.concatenate(
-        [
-            rates_under(
-                sample, adjusted, dirichlet_weights(seed, "bootstrap", range(part.start, part.stop), len(sample))
-            )
-            for part in watched(parts, len(parts), "Bootstrap", progress)
-        ]
-    )
+
+    def drawn(part: slice) -> np.ndarray:
+        weights = dirichlet_weights(seed, "bootstrap", range(part.start, part.stop), len(sample))
+        return rates_under(sample, adjusted, weights * sample.counts)
+
+    return np.concatenate([drawn(part) for part in watched(parts, len(parts), "Bootstrap", progress)])

@@ -14,6 +14,7 @@ from causalaudit.inference.components.partition import Component
 from causalaudit.inference.density.log_density import DensityParts, ProgramDensity, log_joint
 from causalaudit.inference.density.unconstrained import UnconstrainedParameters
 from causalaudit.inference.samplers.registry import Method, MethodDraws, Request
+from causalaudit.inference.sandwich.respread import respread
 from causalaudit.progress import parallel
 from causalaudit.randomness import spawn
 from causalaudit.scm import SCM
@@ -55,19 +56,30 @@ class ComponentFit:
     def __call__(self, task: tuple[int, Component]) -> MethodDraws:
         """Fit a component by its own seed."""
         number, component = task
-        density = self.density_of(*part_of_program(self.scm, component, self.values))
+        density = self.density(component)
         if not density.size:
             nothing = np.zeros((1, 0))
             return MethodDraws("exact", nothing, density.over(nothing))
-        density = density.with_prior(partial(self.prior.of, component.parameters))
-        if self.request.start is not None:
-            density = density.with_start(self.request.start)
         seed = int(spawn(self.request.seed, "component", number).generate_state(1)[0])
         return self.method.run(density, self.request.with_seed(seed))
 
+    def density(self, component: Component) -> ProgramDensity:
+        """Return the density of a component."""
+        density = self.density_of(*part_of_program(self.scm, component, self.values))
+        if not density.size:
+            return density
+        density = density.with_prior(partial(self.prior.of, component.parameters))
+        return density if self.request.start is None else density.with_start(self.request.start)
+
 
 def draws_by_component(
-    scm: SCM, values: Tensors, components: Sequence[Component], density_of: DensityOf, method: Method, request: Request
+    scm: SCM,
+    values: Tensors,
+    components: Sequence[Component],
+    density_of: DensityOf,
+    method: Method,
+    request: Request,
+    weights: np.ndarray | None = None,
 ) -> MethodDraws:
     """Fit each component by itself, on its own distinct rows, and combine their draws independently.
 
@@ -86,12 +98,19 @@ def draws_by_component(
         Makes the density of a component's program and columns.
     method, request
         How to draw, and how many.
+    weights
+        Of the people, which the densities have already: the spread of the draws of all components together becomes that
+        of a survey (`respread`).
     """
     task = ComponentFit(
         scm, values, density_of, method, request, _SharedPrior(UnconstrainedParameters(scm), request.seed)
     )
     found = list(parallel(task, list(enumerate(components)), "Components", request.progress))
     fitted = [(part, one) for part, one in zip(components, found, strict=True) if one.vectors.shape[1]]
+    if weights is not None and fitted:
+        densities = [task.density(part) for part, _ in fitted]
+        moved = respread(densities, [one for _, one in fitted], weights, request.seed)
+        fitted = [(part, one) for (part, _), one in zip(fitted, moved, strict=True)]
     known = sum(float(one.parts.likelihood[0]) for one in found if not one.vectors.shape[1])
     parts = _joined(scm, values, [one.parts for _, one in fitted], known)
     methods = sorted({one.method for _, one in fitted})
@@ -140,7 +159,7 @@ def _statistics(fitted: Sequence[tuple[Component, MethodDraws]], known: float) -
     def of(name: str) -> list[Any]:
         return [row[name] for row in rows if name in row]
 
-    worst: dict[str, Any] = {name: max(of(name)) for name in ("pareto_k", "r_hat") if of(name)}
+    worst: dict[str, Any] = {name: max(of(name)) for name in ("pareto_k", "r_hat", "beyond_curvature") if of(name)}
     worst |= {name: min(of(name)) for name in ("ess", "ess_tail", "efficiency", "first_share") if of(name)}
     if of("divergences"):
         worst["divergences"] = sum(of("divergences"))

@@ -23,8 +23,10 @@ _PIECE = 2**16
 _NODES = 16  # that one continuous latent has, more or less
 
 
-def marginal_density(scm: SCM, values: Tensors) -> ProgramDensity:
+def marginal_density(scm: SCM, values: Tensors, weights: np.ndarray | None = None) -> ProgramDensity:
     """Return the density of a program's parameters, in pieces if the table is large.
+
+    With weights of the people (mean one) the log-likelihood of each counts as often as the weight says.
 
     Values, gradients and Hessians are sums over rows. Whatever the number of people, an array of one pass holds about
     65,536 numbers, so that a pass, with its first and second derivatives, takes a few hundred times 512 KiB; beside it
@@ -35,7 +37,7 @@ def marginal_density(scm: SCM, values: Tensors) -> ProgramDensity:
     InferenceError
         If more than one continuous latent would have to be integrated out.
     """
-    rows = DistinctRows.of(scm, values)
+    rows = DistinctRows.of(scm, values, weights)
     most = max(1, _PIECE // max(_numbers(pattern.scm) for pattern in patterns_of(scm, rows.values)))
     if len(rows) <= most:
         return MarginalDensity(scm, rows)
@@ -135,6 +137,10 @@ class ChunkedDensity(ProgramDensity):
         return np.concatenate(
             [part.likelihood_by_row(values, draws, progress, accuracy) for part in self.parts], axis=1
         )
+
+    def scores(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient of the log-likelihood of each distinct row at a vector, and the row of each person."""
+        return np.concatenate([part.scores(vector)[0] for part in self.parts]), self.rows.inverse
 
     def likelihood_error(self, accuracy: Accuracy) -> float:
         """Return the greatest error of `likelihood_by_row` beyond rounding: that of a numerical integral."""

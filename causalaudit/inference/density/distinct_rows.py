@@ -20,7 +20,7 @@ class DistinctRows:
     values
         The variables of the distinct rows.
     counts
-        How many people each stands for.
+        How many people each stands for: the sum of their weights.
     inverse
         The distinct row of each person.
     people
@@ -33,22 +33,27 @@ class DistinctRows:
     people: int
 
     @classmethod
-    def of(cls, scm: SCM, values: Tensors) -> "DistinctRows":
-        """Find the distinct rows of encoded data; a missing value is like another missing value only."""
+    def of(cls, scm: SCM, values: Tensors, weights: np.ndarray | None = None) -> "DistinctRows":
+        """Find the distinct rows of encoded data; a missing value is like another missing value only.
+
+        People may have weights, with mean one.
+        """
         numbers = [scm.codec.numbers(name, value) for name, value in filled(scm, values).items()]
         found = distinct_rows([*numbers, *(mask.numpy().astype(float) for mask in missing_in(values).values())])
+        counts = found.counts if weights is None else np.bincount(found.inverse, weights, len(found))
         return cls(
             {name: value[found.first] for name, value in values.items()},
-            torch.from_numpy(found.counts.astype(float)),
+            torch.from_numpy(counts.astype(float)),
             found.inverse,
             len(found.inverse),
         )
 
     def part(self, rows: slice) -> "DistinctRows":
         """Return some of the rows, with the people that they stand for in the order of the rows."""
-        counts = self.counts[rows]
-        inverse = np.repeat(np.arange(len(counts)), counts.numpy().astype(int))
-        return DistinctRows({name: value[rows] for name, value in self.values.items()}, counts, inverse, self.people)
+        people = np.bincount(self.inverse, minlength=len(self))[rows]
+        inverse = np.repeat(np.arange(len(people)), people)
+        values = {name: value[rows] for name, value in self.values.items()}
+        return DistinctRows(values, self.counts[rows], inverse, self.people)
 
     def __len__(self) -> int:
         return len(self.counts)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from causalaudit.errors import InferenceError
 from causalaudit.progress import watched
 from causalaudit.scm import SCM
 from causalaudit.scm.execution import Function, numerics, over_draws
@@ -222,6 +223,16 @@ class ProgramDensity(ABC):
     def likelihood_error(self, accuracy: Accuracy) -> float:
         """Return the greatest error of `likelihood_by_row` beyond rounding: that of a numerical integral."""
         return 0.0
+
+    def scores(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient of the log-likelihood of each distinct row at a vector, and the row of each person.
+
+        The nodes of a continuous latent are to be placed there.
+        """
+        raise InferenceError(
+            "The latents of this program are drawn together with its parameters, so that people have no likelihood of "
+            "their own to be weighted: leave out weights, or use one continuous latent."
+        )
 
     @abstractmethod
     def refuse_impossible(self, values: Mapping[str, np.ndarray], index: "pd.Index[Any]") -> None:

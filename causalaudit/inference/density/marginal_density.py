@@ -14,6 +14,7 @@ from causalaudit.inference.density.latent_states import continuous_latents
 from causalaudit.inference.density.log_density import Accuracy, DensityParts, PriorVectors, ProgramDensity
 from causalaudit.inference.density.marginal import Marginal, Marginals, marginal_of
 from causalaudit.inference.density.mirror_images import loadings_of_some_child
+from causalaudit.inference.density.scores import gradients_by_row
 from causalaudit.inference.density.unconstrained import Unconstrain, UnconstrainedParameters
 from causalaudit.randomness import generator
 from causalaudit.scm import SCM
@@ -164,6 +165,15 @@ class MarginalDensity(ProgramDensity):
         """Return the greatest error of `likelihood_by_row` beyond rounding: that of a numerical integral."""
         return self.marginal.tolerance(accuracy) if self.integrates else 0.0
 
+    def scores(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient of the log-likelihood of each distinct row at a vector, and the row of each person."""
+
+        def likelihood(at: torch.Tensor) -> torch.Tensor:
+            return self.by_row(self.parameters.split(at), following=True).likelihood
+
+        with numerics():
+            return gradients_by_row(likelihood, len(self.rows), vector), self.rows.inverse
+
     def refuse_impossible(self, values: Mapping[str, np.ndarray], index: "pd.Index[Any]") -> None:
         """Refuse people whom the program cannot give at the first of the draws."""
         first = {name: value[:1] for name, value in values.items()}
@@ -182,7 +192,7 @@ class MarginalDensity(ProgramDensity):
         if not bad.any():
             return "Each person alone is possible."
         example = {name: value[bad][0].tolist() for name, value in self.rows.values.items()}
-        return f"{int(self.rows.counts[bad].sum())} people are impossible, for example {example}."
+        return f"{int(bad.numpy()[self.rows.inverse].sum())} people are impossible, for example {example}."
 
     def of_few(self, number: int, seed: int) -> "MarginalDensity | None":
         """Return the density of a random few of the people; None if their distinct rows are less than twice as many."""

@@ -24,11 +24,15 @@ def inference_data(
     statistics: Mapping[str, Any],
     by_draw: Mapping[str, np.ndarray],
     by_step: Mapping[str, np.ndarray],
+    likelihood: str = "log_likelihood",
 ) -> InferenceData:
-    """Arrange draws by chain (`shape`: chains and draws of each); a single point is repeated."""
+    """Arrange draws by chain (`shape`: chains and draws of each); a single point is repeated.
+
+    `likelihood` is what that of all people together is called.
+    """
     people = {name: ("individual", numbers) for name, numbers in _observed(scm, data).items()}
     individuals = {"individual": data.index.to_numpy()}
-    sample_stats = chained(scm, shape, {"log_likelihood": parts.likelihood, **by_draw})
+    sample_stats = chained(scm, shape, {likelihood: parts.likelihood, **by_draw})
     groups = {
         "posterior": chained(scm, shape, parts.values),
         "log_prior": chained(scm, shape, parts.prior),

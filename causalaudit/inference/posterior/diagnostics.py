@@ -17,6 +17,7 @@ ENOUGH = 400  # effective draws for stable intervals
 MIXED = 1.01  # largest r-hat of chains that agree (Vehtari et al. 2021)
 UNCHECKED = "Predictive: not checked; ask for diagnostics(by=...), a column."
 EQUAL = 0.9  # effective share of draws whose weights are nearly equal
+_WIDER = 1.5  # spread of draws, in that of their curvature, beyond which they are not near enough to a normal
 _NAMED = 3  # parameters by which a part of a posterior is called
 
 
@@ -80,7 +81,24 @@ def diagnose(method: str, statistics: Mapping[str, Any], draws: int) -> Diagnost
         return _worst_component(components_in(statistics), draws)
     # Other methods are known by the numbers they give, whatever their names.
     judge = _chains if "r_hat" in statistics else _guide if "elbo" in statistics else _importance
-    return judge({name: value for name, value in statistics.items() if not isinstance(value, str)}, statistics, draws)
+    numbers = {name: value for name, value in statistics.items() if not isinstance(value, str)}
+    return _adjusted(judge(numbers, statistics, draws), statistics)
+
+
+def _adjusted(judged: Diagnostics, statistics: Mapping[str, Any]) -> Diagnostics:
+    """Judge, of weighted people, whether the spread of the draws could be adjusted by their curvature."""
+    if "beyond_curvature" not in statistics:
+        return judged
+    width = float(statistics["beyond_curvature"])
+    numbers = {**judged.numbers, "beyond_curvature": width}
+    if not judged.ok or width < _WIDER:
+        return replace(judged, numbers=numbers)
+    verdict = (
+        f"Not trustworthy: the weighted posterior is {width:.1f} times as wide as its curvature at the maximum says, "
+        f"and above {_WIDER} its spread cannot be adjusted to weights. It is far from Gaussian: reparametrise, or "
+        "tighten the priors."
+    )
+    return Diagnostics(False, verdict, numbers)
 
 
 def missing_words(columns: pd.DataFrame) -> str | None:

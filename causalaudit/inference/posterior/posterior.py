@@ -22,6 +22,7 @@ from causalaudit.inference.posterior.storage import SavedPosterior, write_poster
 from causalaudit.scm import SCM
 from causalaudit.scm.noise import Coupling
 from causalaudit.scm.simulation import simulate
+from causalaudit.weights import effective_people, read_weights
 
 
 class LogEvidence(NamedTuple):
@@ -45,7 +46,7 @@ class Posterior:
         Groups `posterior`, `sample_stats`, `observed_data`, `log_prior` and, after `log_likelihood` was
         called, `log_likelihood`. A program without parameters has no `posterior` and no `log_prior`.
     settings : dict
-        Method, draws, chains and seed, in JSON types.
+        Method, draws, chains and seed, and the column of weights if there is one, in JSON types.
     """
 
     scm: SCM
@@ -63,8 +64,22 @@ class Posterior:
         return posterior_html(repr(self), self.diagnostics(), self.summary())
 
     @property
+    def weights(self) -> np.ndarray | None:
+        """The survey weights of the people, which add up to the number of those who have one; None without."""
+        name = self.settings.get("weights")
+        return None if name is None else read_weights(self.data, name)
+
+    def refuse_weights(self, why: str) -> None:
+        """Refuse a posterior of weighted people, for what takes all people alike; `why` ends the message."""
+        if "weights" in self.settings:
+            raise InferenceError(f"The people of this posterior have weights ({self.settings['weights']!r}): {why}")
+
+    @property
     def log_evidence(self) -> LogEvidence | None:
-        """The marginal likelihood of the program; None where it is not estimated or not to be trusted."""
+        """The marginal likelihood of the program; None where it is not estimated or not to be trusted.
+
+        A pseudo-likelihood of weighted people has none.
+        """
         attributes = self.idata["sample_stats"].attrs
         if "log_evidence" not in attributes:
             return None
@@ -101,6 +116,9 @@ class Posterior:
         It is computed on the distinct rows of the data, kept in ``idata.log_likelihood`` for `arviz.loo`, and
         takes 8 bytes × draws × people of memory.
 
+        Of weighted people it is that of each person once, without the weight. Then it is not for `arviz.loo`, which
+        takes every person for one factor of the posterior; the array's attribute ``weights`` says so.
+
         Examples
         --------
         >>> import causalaudit as ca
@@ -121,7 +139,8 @@ class Posterior:
             rows = density.likelihood_by_row(self.parameters(), total, progress)
             people = rows[:, density.rows.inverse].reshape(self.settings["chains"], self.settings["draws"], -1)
             coordinates = {"individual": self.data.index.to_numpy()}
-            array = xr.DataArray(people, dims=("chain", "draw", "individual"), coords=coordinates)
+            attributes = {"weights": self.settings["weights"]} if "weights" in self.settings else {}
+            array = xr.DataArray(people, dims=("chain", "draw", "individual"), coords=coordinates, attrs=attributes)
             add_group(self.idata, "log_likelihood", array.to_dataset(name="people"))
         result: xr.DataArray = self.idata["log_likelihood"]["people"]
         return result
@@ -173,7 +192,7 @@ class Posterior:
         by
             A column of groups, such as the protected attribute: each variable of simulated people is compared with the
             observed one, group by group. None: only the draws are judged, since trust in a computation says nothing
-            about the program.
+            about the program. People with weights are compared as the population that they stand for.
         draws
             How many draws to simulate people from; all, if there are fewer.
         seed
@@ -190,14 +209,26 @@ class Posterior:
         computed = diagnose(self.settings["method"], self.idata["sample_stats"].attrs, total)
         missing = missing_words(self.data[list(self.scm.columns)])
         computed = replace(computed, inert=self.scm.inert, missing=missing)
+        if self.weights is not None:
+            words = f"{computed.verdict} {self._weighting(self.weights)}"
+            computed = replace(computed, verdict=words)
         if by is None:
             return computed
-        fits, words = predictive_verdict(self.predictive(min(draws, total), seed), self.data, by)
+        fits, words = predictive_verdict(self.predictive(min(draws, total), seed), self.data, by, self.weights)
         return replace(computed, predictive=words, fits=fits)
+
+    def _weighting(self, weights: np.ndarray) -> str:
+        """Say in words by what people are weighted, and what is adjusted to it."""
+        counted, by = weights[weights > 0], self.settings["weights"]
+        words = f"Weighted by {by!r}: {len(counted)} people are worth {effective_people(counted):.0f}"
+        if "beyond_curvature" not in self.idata["sample_stats"].attrs:
+            return f"{words}."
+        return f"{words}; the spread of the draws is the sandwich of independently sampled people."
 
     def predictive(self, draws: int | None = None, seed: int = 0) -> xr.Dataset:
         """Simulate as many new people as the data have, for each draw of the parameters.
 
+        If people have weights, those are of the population, and so are the covariates that are given.
         Takes about 8 bytes × draws × people × variables of memory.
 
         Examples
@@ -208,7 +239,9 @@ class Posterior:
         (7, 50)
         """
         numbers = self.draw_numbers(draws)
-        return simulate(self.scm, self.parameters(draws), len(self.data), len(numbers), seed, data=self.data)
+        return simulate(
+            self.scm, self.parameters(draws), len(self.data), len(numbers), seed, data=self.data, weights=self.weights
+        )
 
     def with_coupling(self, coupling: Coupling | Mapping[str, Coupling]) -> "Posterior":
         """Return the same draws under another assumption on how worlds share noise: see `SCM.couplings`.

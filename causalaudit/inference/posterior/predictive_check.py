@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from causalaudit.errors import DataError, nearest
+from causalaudit.weights import effective_people
 
 ENDS = (0.05, 0.95)  # between these shares of a group lies what is called its range
 SPREADS = 0.2  # how much of the observed range an end may be off
@@ -26,7 +27,34 @@ class Misfit:
     words: str
 
 
-def predictive_verdict(simulated: xr.Dataset, data: pd.DataFrame, by: str) -> tuple[bool, str]:
+@dataclass(frozen=True)
+class _Seen:
+    """The observed values of a group, and how much each person counts."""
+
+    values: np.ndarray
+    weights: np.ndarray
+
+    def share(self, value: float) -> float:
+        return float(np.average(self.values == value, weights=self.weights))
+
+    @property
+    def mean(self) -> float:
+        return float(np.average(self.values, weights=self.weights))
+
+    def quantiles(self, shares: Sequence[float]) -> np.ndarray:
+        if np.ptp(self.weights) == 0:
+            return np.asarray(np.quantile(self.values, shares))
+        return np.asarray(np.quantile(self.values, shares, weights=self.weights, method="inverted_cdf"))
+
+    @property
+    def certain(self) -> float:
+        """How many standard deviations of as many unweighted people count: weighted ones are worth fewer."""
+        return CERTAIN * float(np.sqrt(len(self.weights) / effective_people(self.weights)))
+
+
+def predictive_verdict(
+    simulated: xr.Dataset, data: pd.DataFrame, by: str, weights: np.ndarray | None = None
+) -> tuple[bool, str]:
     """Compare each variable of simulated people with the observed one, by group: a posterior predictive check.
 
     A number misfits where the mean of a group is off by more than a twentieth of the observed range (of the middle 90 %
@@ -42,6 +70,8 @@ def predictive_verdict(simulated: xr.Dataset, data: pd.DataFrame, by: str) -> tu
         What was observed.
     by
         The column of the groups.
+    weights
+        Survey weights of the observed people: they are compared as the population that they stand for.
 
     Returns
     -------
@@ -59,14 +89,16 @@ def predictive_verdict(simulated: xr.Dataset, data: pd.DataFrame, by: str) -> tu
     kinds = np.unique(status[~np.isnan(status)])
     if len(kinds) > MOST_GROUPS:
         raise DataError(f"by is {by!r}, which has {len(kinds)} values; expected at most {MOST_GROUPS} groups.")
+    counted = np.ones(len(data)) if weights is None else weights
     worst: dict[str, Misfit] = {}
     for name in (name for name in names if name not in (by, *unknown)):
         column, array = _observed(simulated[name], data[name]), simulated[name]
         for kind in kinds:
-            seen = column[(status == kind) & ~np.isnan(column)]
+            asked = (status == kind) & ~np.isnan(column) & (counted > 0)
+            seen = _Seen(column[asked], counted[asked])
             drawn = np.where(groups == kind, array.to_numpy().astype(float), np.nan)
             drawn = drawn[(~np.isnan(drawn)).sum(axis=1) >= FEWEST]
-            if len(seen) < FEWEST or len(drawn) < 2:
+            if len(seen.values) < FEWEST or len(drawn) < 2:
                 continue
             where = f"{name} of {by} = {_label(simulated[by].attrs.get('levels'), kind)}"
             for misfit in _misfits(drawn, seen, array.attrs.get("levels"), where):
@@ -79,34 +111,34 @@ def predictive_verdict(simulated: xr.Dataset, data: pd.DataFrame, by: str) -> tu
     return False, "Predictive: " + "; ".join(misfit.words for misfit in worst.values()) + f".{left_out}"
 
 
-def _misfits(drawn: np.ndarray, seen: np.ndarray, levels: Sequence[Any] | None, where: str) -> Iterator[Misfit]:
-    values = np.unique(seen)
+def _misfits(drawn: np.ndarray, seen: _Seen, levels: Sequence[Any] | None, where: str) -> Iterator[Misfit]:
+    values = np.unique(seen.values)
     if levels is None and len(values) > 2:
         yield from _of_numbers(drawn, seen, where)
         return
     for value in values if levels is None else np.arange(len(levels)):
         shares = np.nanmean(np.where(np.isnan(drawn), np.nan, drawn == value), axis=1)
-        share = np.mean(seen == value)
+        share = seen.share(float(value))
         gap = abs(shares.mean() - share)
-        if gap > max(SHARES, CERTAIN * shares.std()):
+        if gap > max(SHARES, seen.certain * shares.std()):
             what = f"{where} = {_label(levels, float(value))}"
             words = f"simulates a share of {shares.mean():.2f} with {what} where {share:.2f} was observed"
             yield Misfit(gap / SHARES, words)
 
 
-def _of_numbers(drawn: np.ndarray, seen: np.ndarray, where: str) -> Iterator[Misfit]:
-    low, high = np.quantile(seen, ENDS)
-    spread = max(high - low, np.ptp(seen) / 10)
+def _of_numbers(drawn: np.ndarray, seen: _Seen, where: str) -> Iterator[Misfit]:
+    low, high = seen.quantiles(ENDS)
+    spread = max(high - low, np.ptp(seen.values) / 10)
     ends = np.nanquantile(drawn, ENDS, axis=1)
     gaps = np.abs(ends.mean(axis=1) - (low, high))
-    if (gaps > np.maximum(SPREADS * spread, CERTAIN * ends.std(axis=1))).any():
+    if (gaps > np.maximum(SPREADS * spread, seen.certain * ends.std(axis=1))).any():
         start, end, low_seen, high_seen = map(_shown, (*ends.mean(axis=1), low, high))
         words = f"simulates {where} from {start} to {end} where {low_seen} to {high_seen} were observed"
         yield Misfit(float(gaps.max() / (SPREADS * spread)), words)
     means = np.nanmean(drawn, axis=1)
-    gap = abs(means.mean() - seen.mean())
-    if gap > max(SHARES * spread, CERTAIN * means.std()):
-        words = f"simulates {where} with a mean of {_shown(means.mean())} where {_shown(seen.mean())} was observed"
+    gap = abs(means.mean() - seen.mean)
+    if gap > max(SHARES * spread, seen.certain * means.std()):
+        words = f"simulates {where} with a mean of {_shown(means.mean())} where {_shown(seen.mean)} was observed"
         yield Misfit(gap / (SHARES * spread), words)
 
 

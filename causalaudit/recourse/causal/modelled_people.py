@@ -148,6 +148,10 @@ def model_people(
     A feature with `values` is binned: its bins are ranges (or sets of levels) of the variable of the same name, which
     are learned from the people, of whom both are known.
     """
+    posterior.refuse_weights(
+        "recourse counts people as they were sampled, all alike, and its intervals are about a population of such "
+        "people. Fit without weights."
+    )
     scm, binned = posterior.scm, dict(values or {})
     features = people.vocabulary.features
     modelled = [name for name in features if name in scm.columns]
