@@ -1,4 +1,4 @@
-"""Data sets: two that are generated, and loaders of public ones.
+"""Data sets: three that are generated, and loaders of public ones.
 
 A loader looks for its file in the `path` it is given (a file or a folder), then in the folder named by the environment
 variable ``CAUSALAUDIT_DATA``, then in the cache folder (``causalaudit`` under ``XDG_CACHE_HOME`` or ``~/.cache``), then
@@ -23,6 +23,7 @@ __all__ = [
     "load_law_school",
     "load_loan",
     "make_compas",
+    "make_law_school",
     "make_loan",
 ]
 
@@ -133,6 +134,61 @@ def make_compas(n: int = 6000, seed: int = 0) -> pd.DataFrame:
             "two_year_recid": reoffends,
         },
         index=pd.RangeIndex(1, n + 1, name="id"),
+    )
+
+
+def make_law_school(n: int = 20_000, seed: int = 0) -> pd.DataFrame:
+    """Draw invented law-school applicants with columns as `load_law_school` has them, and their true counterfactuals.
+
+    Parameters
+    ----------
+    n
+        Number of applicants.
+    seed
+        Same seed, same applicants.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `Gender` (Male, Female), `Race` (White, NonWhite), `GenderRace` (Female-NonWhite, Other), `LSAT` (whole numbers
+        from 10 to 48), `UGPA` (tenths from 0 to 4.2), and what the same applicant would have had as a white person:
+        `LSAT_if_white`, `UGPA_if_white`.
+
+    Notes
+    -----
+    The equations are those of `causalaudit.models.law_school.level_3`, with parameters near those fitted to the survey
+    (U are standard normal)::
+
+        LSAT = 37.8 − 0.6 · female − 4.6 · nonwhite + 5.2 · U1
+        UGPA = 3.21 + 0.13 · female − 0.22 · nonwhite + 0.40 · U2
+
+    then rounded, and cut off at the ends of the scales. The scores of an applicant have no common cause but the two
+    attributes, so that `level_2` is wrong here: its latent knowledge has nothing to explain.
+
+    Examples
+    --------
+    >>> import causalaudit as ca
+    >>> people = ca.datasets.make_law_school(1000, seed=0)
+    >>> nonwhite = people[people.Race == "NonWhite"]
+    >>> bool((nonwhite.LSAT_if_white >= nonwhite.LSAT).all())
+    True
+    """
+    if n < 1:
+        raise DataError(f"n is {n}, but there must be at least one applicant.")
+    rng = generator(seed, "make_law_school")
+    female, nonwhite = rng.random(n) < 0.44, rng.random(n) < 0.16
+    lsat = 37.8 - 0.6 * female + 5.2 * rng.standard_normal(n)
+    ugpa = 3.21 + 0.13 * female + 0.40 * rng.standard_normal(n)
+    return pd.DataFrame(
+        {
+            "Gender": np.where(female, "Female", "Male"),
+            "Race": np.where(nonwhite, "NonWhite", "White"),
+            "GenderRace": np.where(female & nonwhite, "Female-NonWhite", "Other"),
+            "LSAT": (lsat - 4.6 * nonwhite).round().clip(10, 48),
+            "UGPA": (ugpa - 0.22 * nonwhite).round(1).clip(0, 4.2),
+            "LSAT_if_white": lsat.round().clip(10, 48),
+            "UGPA_if_white": ugpa.round(1).clip(0, 4.2),
+        }
     )
 
 

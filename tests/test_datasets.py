@@ -142,6 +142,57 @@ def test_make_loan_needs_somebody(n):
         datasets.make_loan(n)
 
 
+@pytest.fixture(scope="module")
+def students():
+    return datasets.make_law_school(20_000, seed=7)
+
+
+def test_make_law_school_columns(students):
+    scores = ["LSAT", "UGPA", "LSAT_if_white", "UGPA_if_white"]
+    assert list(students.columns) == ["Gender", "Race", "GenderRace", *scores]
+    assert len(students) == 20_000
+    assert set(students.Gender) == {"Male", "Female"}
+    assert set(students.Race) == {"White", "NonWhite"}
+    both = (students.Gender == "Female") & (students.Race == "NonWhite")
+    assert (students.GenderRace == np.where(both, "Female-NonWhite", "Other")).all()
+    assert students.notna().all(axis=None)
+    assert (students.LSAT.between(10, 48) & (students.LSAT % 1 == 0)).all()
+    assert students.UGPA.between(0, 4.2).all()
+    assert len(datasets.make_law_school()) == 20_000
+
+
+def test_make_law_school_seed():
+    pd.testing.assert_frame_equal(datasets.make_law_school(50, seed=3), datasets.make_law_school(50, seed=3))
+    assert not datasets.make_law_school(50, seed=3).equals(datasets.make_law_school(50, seed=4))
+
+
+def test_make_law_school_counterfactuals(students):
+    """White people are their own counterfactual; the others lose what the equations take from them."""
+    white, nonwhite = (students[students.Race == race] for race in ("White", "NonWhite"))
+    for score, loss, step in (("LSAT", 4.6, 1.0), ("UGPA", 0.22, 0.1)):
+        np.testing.assert_array_equal(white[score], white[f"{score}_if_white"])
+        lost = nonwhite[f"{score}_if_white"] - nonwhite[score]
+        inside = nonwhite[f"{score}_if_white"] < (48 if score == "LSAT" else 4.2)  # not cut off at the end of the scale
+        assert (lost[inside] - loss).abs().max() <= step + 1e-9
+        # Two roundings add a variance of at most step² / 2 to the constant loss.
+        assert lost[inside].mean() == pytest.approx(loss, abs=4 * step / np.sqrt(2 * inside.sum()) + 0.02 * loss)
+
+
+def test_make_law_school_follows_its_equations(students):
+    """Least squares find the coefficients, but for rounding and the few at the ends of the scales."""
+    design = np.column_stack([np.ones(len(students)), students.Gender == "Female", students.Race == "NonWhite"])
+    for score, truth, spread in (("LSAT", [37.8, -0.6, -4.6], 5.2), ("UGPA", [3.21, 0.13, -0.22], 0.4)):
+        found, *_ = np.linalg.lstsq(design.astype(float), students[score].to_numpy(), rcond=None)
+        errors = 4 * spread * np.sqrt(np.diag(np.linalg.inv(design.T.astype(float) @ design)))
+        assert (np.abs(found - truth) < errors + 0.03 * spread).all()  # the ends take less than 3 % of a spread
+
+
+@pytest.mark.parametrize("n", [0, -5])
+def test_make_law_school_needs_somebody(n):
+    with pytest.raises(DataError, match=f"n is {n}, but there must be at least one applicant"):
+        datasets.make_law_school(n)
+
+
 # Where files are looked for
 
 

@@ -29,7 +29,15 @@ def printed(notebook):
 
 
 def test_there_are_notebooks():
-    expected = {"adult_recourse", "compas_bias_scan", "compas_error_rates", "fair_classifier", "loan", "own_scm"}
+    expected = {
+        "adult_recourse",
+        "compas_bias_scan",
+        "compas_error_rates",
+        "fair_classifier",
+        "law_school_worlds",
+        "loan",
+        "own_scm",
+    }
     assert expected <= {path.stem for path in NOTEBOOKS}
 
 

@@ -1,6 +1,7 @@
 """Plots of worlds: who is flagged where, one number in each, where the variance comes from, and what overturns it."""
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ _COLOURS = {NOT_EXAMINED: "#d9d9d9", NOT_FLAGGED: "#deebf7", FLAGGED: "#c0392b"}
 _PARTS = {"between": "#c0392b", "structural": "#2c6fbb", "sampling": "#9a9a9a"}
 _WORDS = {"between": "between worlds", "structural": "over draws", "sampling": "within draws"}
 _MOST_LABELS = 30  # units that are named beside a map
+_WIDEST_NAME = 12  # letters in a line of the name of a world below a map
 
 
 def plot_verdict_map(result: "WorldsResult", units: Sequence[Any] | None = None, ax: "Axes | None" = None) -> "Axes":
@@ -51,7 +53,7 @@ def plot_verdict_map(result: "WorldsResult", units: Sequence[Any] | None = None,
     ax.imshow(
         codes, aspect="auto", interpolation="nearest", cmap=ListedColormap(list(_COLOURS.values())), vmin=0, vmax=2
     )
-    ax.set_xticks(range(len(result.worlds)), result.worlds)
+    ax.set_xticks(range(len(result.worlds)), [fill(world, _WIDEST_NAME) for world in result.worlds])
     if len(table) <= _MOST_LABELS:
         ax.set_yticks(range(len(table)), _names(table), fontsize="small")
     ax.set_ylabel(f"{len(table)} units" + (" that some world flags" if units is None else ""))
@@ -116,6 +118,7 @@ def plot_variance_shares(result: "WorldsResult", most: int = 20, ax: "Axes | Non
         ax.barh(np.arange(len(table)), part, left=left, color=_PARTS[name], label=_WORDS[name])
         left = left + part
     ax.set_yticks(range(len(table)), _names(table), fontsize="small")
+    ax.set_xlim(0, 1.03 * left.max())  # bars stick to both ends of the axis otherwise
     ax.set_xlabel(f"variance of {result.settings['value']}")
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(SHARES), frameon=False, fontsize="small")
     return ax
