@@ -15,7 +15,8 @@ from causalaudit.models import loan
 from causalaudit.scm.simulation import simulate
 from causalaudit.situation_testing.neighbours import SearchSpace
 
-pytestmark = pytest.mark.slow
+# At the edges of simulated data a few complainants have no neighbours like them, which is said each time.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.* rest on a poor match")]
 
 DATA_SETS = 200
 PEOPLE = 1000
