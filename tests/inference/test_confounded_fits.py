@@ -85,8 +85,17 @@ def test_a_fit_from_its_neighbour_starts_there_and_ends_where_others_do(people, 
     posterior = ca.fit(scm, people, draws=100, progress=False)
     confounded = scm.confounded("a", "b", 0.1)
     own = ca.fit(confounded, people, draws=100, progress=False)
-    monkeypatch.setattr(START.Target, "best_of", None)  # the prior is not asked
+    starts, climb = [], START.Climber.mode
+
+    def noted(climber, start, *rest):
+        starts.append(start)
+        return climb(climber, start, *rest)
+
+    monkeypatch.setattr(START.Climber, "mode", noted)
     near = fit_near(posterior, confounded, progress=False)
+    mean = {name: value.mean(axis=0, keepdims=True) for name, value in posterior.parameters().items()}
+    density = MarginalDensity(confounded, confounded.encode(people))
+    assert np.allclose(starts[0], density.unconstrain(mean)[0])
     assert near.settings == own.settings
     for name, value in own.parameters().items():
         assert np.allclose(near.parameters()[name], value, rtol=1e-6, atol=1e-9)

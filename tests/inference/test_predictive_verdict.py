@@ -40,7 +40,7 @@ def test_a_trustworthy_computation_of_a_program_that_describes_nobody(people):
     assert diagnostics.predictive.startswith("Predictive: simulates age of sex = woman from 1")
     women = people.age[people.sex == "woman"].quantile([0.05, 0.95])
     assert f"where {women.iloc[0]:.4g} to {women.iloc[1]:.4g} were observed" in diagnostics.predictive
-    assert str(diagnostics).splitlines() == [diagnostics.verdict, diagnostics.predictive]
+    assert str(diagnostics).splitlines() == [diagnostics.verdict, diagnostics.searched, diagnostics.predictive]
     assert "<br>Predictive" in diagnostics._repr_html_()
 
 
@@ -68,7 +68,8 @@ def test_an_effect_of_the_protected_attribute_that_the_program_leaves_out_is_see
 def test_trust_in_a_computation_is_never_shown_alone(people):
     posterior = ca.fit(ca.SCM(ages, levels=LEVELS), people, draws=50, seed=0)
     shown = str(posterior.diagnostics()).splitlines()
-    assert shown == [posterior.diagnostics().verdict, "Predictive: not checked; ask for diagnostics(by=...), a column."]
+    found = posterior.diagnostics()
+    assert shown == [found.verdict, found.searched, "Predictive: not checked; ask for diagnostics(by=...), a column."]
     assert "not checked" in posterior._repr_html_()
 
 

@@ -18,6 +18,7 @@ from causalaudit.randomness import generator
 _MANY, _PART = 1000, 250  # proposals; of more, a part is evaluated first
 _LARGE = 2**27  # densities of a person with which a part of the proposals is computed first
 _CHECKED = 8  # draws at which the nodes of a continuous latent are doubled as a check
+_ROUNDING = 1e-9  # share of a number below which its spread is that of rounding
 _COLDEST = 1e-6  # power of weights with which all are the same
 
 
@@ -185,7 +186,8 @@ class ImportancePool:
         The greatest of all numbers and of all values of parameters.
         """
         (mean, sd), (means, sds) = self._moments, other._moments
-        moving = (sd > 0) & (sds > 0)
+        # What other parameters determine is the same in all draws, but for rounding.
+        moving = np.minimum(sd, sds) > _ROUNDING * np.abs(means)
         by_mean = np.abs(means - mean)[moving] / sds[moving]
         by_spread = np.abs(np.log(sds[moving] / sd[moving]))
         return float(max(by_mean.max(initial=0.0), by_spread.max(initial=0.0)))

@@ -12,6 +12,7 @@ _MEMORY = 10  # steps whose slopes a quasi-Newton method remembers
 _LONGEST = 3.0  # of a step, along any number, in the units of the starts
 _SHORTENED, _HALVINGS = 0.3, 8  # factor by which a step that leads down is shortened, and how many times
 _RISE = 1e-4  # share of the promised rise that a step must keep
+_STEEPEST = 1e100
 _LEVEL = 1e-3  # promised rise that is none
 
 
@@ -58,7 +59,7 @@ class _Ascents:
 
     def __init__(self, slopes: Slopes, starts: np.ndarray) -> None:
         heights, gradients = slopes(starts)
-        usable = np.isfinite(heights) & np.isfinite(gradients).all(axis=1)
+        usable = np.isfinite(heights) & _sane(gradients)
         self.slopes = slopes
         self.points, self.heights, self.gradients = starts[usable], heights[usable], gradients[usable]
         self.level = np.zeros(len(self.points), dtype=bool)
@@ -90,7 +91,7 @@ class _Ascents:
             tried = before[waiting] + length[waiting, None] * steps[waiting]
             heights, gradients = self.slopes(tried)
             enough = heights >= self.heights[waiting] + _RISE * length[waiting] * promised[waiting]
-            good = enough & np.isfinite(gradients).all(axis=1)
+            good = enough & _sane(gradients)
             done = waiting[good]
             self.points[done], self.heights[done], self.gradients[done] = tried[good], heights[good], gradients[good]
             waiting = waiting[~good]
@@ -127,3 +128,8 @@ class _Ascents:
         self.moves = np.concatenate([self.moves, moves[None]])[-_MEMORY:]
         self.turns = np.concatenate([self.turns, turns[None]])[-_MEMORY:]
         self.inverse = np.concatenate([self.inverse, inverse[None]])[-_MEMORY:]
+
+
+def _sane(gradients: np.ndarray) -> np.ndarray:
+    """Tell of each slope whether its square is a number; steeper ones say nothing about a maximum."""
+    return np.asarray((np.abs(gradients) < _STEEPEST).all(axis=1))
