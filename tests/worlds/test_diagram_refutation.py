@@ -130,7 +130,7 @@ def _rare(rng, n):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("design", [_parity, _curve, _skew, _jump, _rare], ids=lambda design: design.__name__[1:])
-@pytest.mark.parametrize("n", [150, 800])
+@pytest.mark.parametrize("n", [300, 800])
 def test_right_diagrams_are_refuted_at_the_level(design, n):
     """What is given explains both columns, in ways that no straight line sees."""
     sets, refuted = 100, 0
