@@ -19,6 +19,8 @@ SHORTER = {
     "make_compas(seed=0)": "make_compas(1500, seed=0)",
     "draws=100": "draws=20",
     "data_sets=200": "data_sets=3",
+    "[-0.3, 0.3]": "[0.3]",
+    "[1.0, 0.5]": "[0.5]",
     'path="ranks.jsonl"': "draws=9",
 }
 

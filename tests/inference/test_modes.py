@@ -152,6 +152,7 @@ def test_parts_of_a_posterior_are_searched_one_by_one():
 # When NUTS takes over
 
 
+@pytest.mark.slow
 def test_it_is_said_why_auto_samples(caplog, capsys):
     def kinked(n):
         m = pyro.sample("m", dist.Laplace(0.0, 1.0))

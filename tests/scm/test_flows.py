@@ -38,6 +38,7 @@ def program(dense, order, alone):
     return flows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["linear", "quadratic"])
 def test_a_conditional_spline_is_inverted_as_by_pyro(order):
     """Its network is float32, as it was trained, and its masked assignments are no obstacle to running many draws."""

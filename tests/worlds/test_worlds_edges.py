@@ -75,6 +75,7 @@ def test_the_product_over_effects_is_the_evidence_of_every_program(people, found
         assert row.log_bayes_factor == pytest.approx(np.log(odds), abs=0.1)
 
 
+@pytest.mark.slow
 def test_the_audit_is_averaged_over_probable_programs(people):
     def audit(posterior):
         worlds = ca.counterfactuals(posterior, {"sex": 0}, rows=people.sex == 1, progress=False)

@@ -193,7 +193,10 @@ def test_a_latent_cause_is_abducted_under_the_weights():
 # Seeds and workers
 
 
-@pytest.mark.parametrize(("population", "workers"), [("simulate", 2), ("bootstrap", 1), ("standardise", 2)])
+@pytest.mark.parametrize(
+    ("population", "workers"),
+    [pytest.param("simulate", 2, marks=pytest.mark.slow), ("bootstrap", 1), ("standardise", 2)],
+)
 def test_the_same_seed_gives_the_same_bits_for_any_chunks_and_workers(population, workers, monkeypatch):
     from causalaudit.counterfactuals import reweighted as weighted
     from causalaudit.counterfactuals import simulated
