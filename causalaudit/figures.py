@@ -1,4 +1,4 @@
-"""Figures: where a plot is drawn if nobody says where, and how an estimate is shown beside an interval."""
+"""Figures: their one style, where a plot is drawn if nobody says where, and an estimate beside an interval."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +9,30 @@ if TYPE_CHECKING:
 
 OUTSIDE = "outside of the interval beside it"
 
+# Told apart by people who are colour-blind and, as they differ in lightness, on paper printed in grey.
+RED, BLUE, NAVY, AMBER, GREEN, PURPLE = "#b3272d", "#4d90c8", "#1b3c66", "#d9921c", "#3b7d5a", "#9a86c0"
+PALETTE = (RED, BLUE, NAVY, AMBER, GREEN, PURPLE)
+MARKERS = ("o", "s", "^", "D", "v", "P")  # beside the colours, for whom these are not enough
+GREY, PALE, INK = "#7f7f7f", "#d9d9d9", "#222222"
 
-def own_axes(ax: "Axes | None") -> "Axes":
-    """Return the given axes, or those of a new figure.
+_STYLE: dict[Any, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": "#555555",
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "font.size": 10,
+    "xtick.color": "#333333",
+    "ytick.color": "#333333",
+}
+
+
+def own_axes(ax: "Axes | None", size: tuple[float, float] | None = None) -> "Axes":
+    """Return the given axes, or those of a new figure, in the style of the house and of a size in inches.
 
     A plot never draws into whatever figure happens to be open. A new figure makes room for its labels and legends by
-    itself, so that a plain ``ax.figure.savefig(path)`` cuts nothing off.
+    itself, so that a plain ``ax.figure.savefig(path)`` cuts nothing off. Settings of matplotlib are left as they are.
 
     Examples
     --------
@@ -26,7 +44,10 @@ def own_axes(ax: "Axes | None") -> "Axes":
     """
     import matplotlib.pyplot as plt  # heavy: only those who draw pay for it
 
-    return plt.subplots(layout="constrained")[1] if ax is None else ax
+    if ax is not None:
+        return ax
+    with plt.rc_context(_STYLE):
+        return plt.subplots(figsize=size, layout="constrained")[1]
 
 
 def mark_outside(ax: "Axes", x: Any, y: Any, outside: Any, colour: str) -> None:

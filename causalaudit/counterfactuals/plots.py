@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 
 from causalaudit.counterfactuals.draws import CounterfactualDraws
 from causalaudit.errors import DataError, nearest
-from causalaudit.figures import own_axes
+from causalaudit.figures import GREY, RED, own_axes
 from causalaudit.intervals import hdi
 
-_FACTUAL, _COUNTERFACTUAL = "#7f7f7f", "#c44e52"
+_FACTUAL, _COUNTERFACTUAL = GREY, RED
 
 
 def plot_worlds(worlds: CounterfactualDraws, variable: str, prob: float = 0.9, ax: Axes | None = None) -> Axes:

@@ -9,14 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from causalaudit.errors import DataError
-from causalaudit.figures import mark_outside, own_axes
+from causalaudit.figures import BLUE, GREY, MARKERS, PALETTE, RED, mark_outside, own_axes
 
 if TYPE_CHECKING:
     from causalaudit.results import AuditResult
     from causalaudit.situation_testing.result import SituationTestingResult
 
-_CONTROL, _TEST, _WALD = "#7f7f7f", "#c44e52", "#4c72b0"
-_COLOURS = ("#c44e52", "#4c72b0", "#55a868", "#8172b3", "#ccb974", "#64b5cd")
+_CONTROL, _TEST, _WALD = GREY, RED, BLUE
 _SIDES = {"control": (-0.2, _CONTROL), "test": (0.2, _TEST)}  # where a group is drawn, and its colour
 _DOT: dict[str, Any] = {"markeredgecolor": "white", "markersize": 5.5}
 _INTERVALS = {"wald2": (_WALD, 1.2), "population": (_TEST, 1.2), "structural": (_TEST, 3.5)}
@@ -55,13 +54,13 @@ def plot_cases(
     ax = own_axes(ax)
     named = dict(results) if isinstance(results, Mapping) else {"": results}
     for place, (name, result) in enumerate(named.items(), start=len(ax.get_lines()) // 2):
-        colour = _COLOURS[place % len(_COLOURS)]
+        colour, mark = PALETTE[place % len(PALETTE)], MARKERS[place % len(MARKERS)]
         summary = result.summary()
         banded = value == "cases" and "expected_low" in summary
-        for column, style, kind in (("beyond_tau", "-o", "all"), ("significant", "--s", "significant")):
+        for column, style, kind in (("beyond_tau", "-", "all"), ("significant", "--", "significant")):
             rows = _against_k(result.table, column, value)
             words = ", ".join(filter(None, [name, kind, "at the point counterfactual" if banded else ""]))
-            ax.plot(rows.index, rows, style, color=colour, label=words, markersize=3.5, linewidth=1.2)
+            ax.plot(rows.index, rows, style, marker=mark, color=colour, label=words, markersize=4, linewidth=1.2)
         if banded:
             low, high = summary["expected_low"], summary["expected_high"]
             label = ", ".join(filter(None, [name, f"all, over the draws ({result.settings['prob']:.0%})"]))

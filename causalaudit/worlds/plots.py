@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from causalaudit.errors import DataError
-from causalaudit.figures import own_axes
+from causalaudit.figures import BLUE, GREY, INK, PALE, RED, own_axes
 from causalaudit.worlds.units import FLAGGED, NOT_EXAMINED, NOT_FLAGGED, SHARES
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from causalaudit.worlds.result import WorldsResult
     from causalaudit.worlds.sweep_result import SweepResult
 
-_COLOURS = {NOT_EXAMINED: "#d9d9d9", NOT_FLAGGED: "#deebf7", FLAGGED: "#c0392b"}
-_PARTS = {"between": "#c0392b", "structural": "#2c6fbb", "sampling": "#9a9a9a"}
+_COLOURS = {NOT_EXAMINED: GREY, NOT_FLAGGED: "#dce8f3", FLAGGED: RED}
+_PARTS = {"between": RED, "structural": BLUE, "sampling": PALE}
 _WORDS = {"between": "between worlds", "structural": "over draws", "sampling": "within draws"}
 _MOST_LABELS = 30  # units that are named beside a map
 _WIDEST_NAME = 12  # letters in a line of the name of a world below a map
@@ -79,11 +79,11 @@ def plot_headlines(result: "WorldsResult", ax: "Axes | None" = None) -> "Axes":
     value = table["value"].to_numpy()
     ends = np.stack([table["credible_low"].to_numpy(), table["credible_high"].to_numpy()])
     known = ~np.isnan(ends).any(axis=0)
-    ax.hlines(places[known], *ends[:, known], color="#2c6fbb", linewidth=3, label=_interval(result))
-    ax.scatter(value, places, color="#2c6fbb", s=40, zorder=3)
+    ax.hlines(places[known], *ends[:, known], color=BLUE, linewidth=3, label=_interval(result))
+    ax.scatter(value, places, color=BLUE, s=40, zorder=3)
     average = result.average
-    ax.hlines([0], average["min"], average["max"], color="0.5", linewidth=1.5, linestyle=":", label="range over worlds")
-    ax.scatter([average["value"]], [0], marker="D", color="0.3", zorder=3)
+    ax.hlines([0], average["min"], average["max"], color=GREY, linewidth=1.5, linestyle=":", label="range over worlds")
+    ax.scatter([average["value"]], [0], marker="D", color=INK, zorder=3)
     labels = [f"{world}\nweight {weight:.2f}" for world, weight in zip(worlds, table["weight"], strict=True)]
     ax.set_yticks([*places, 0], [*labels, "average"])
     ax.set_ylim(-0.6, len(worlds) + 0.6)
@@ -130,17 +130,17 @@ def plot_sweep(result: "SweepResult", ax: "Axes | None" = None) -> "Axes":
     values = table[result.parameter].to_numpy()
     low, high = table["credible_low"].to_numpy(), table["credible_high"].to_numpy()
     if not np.isnan(low).all():
-        ax.fill_between(values, low, high, color="#2c6fbb", alpha=0.2, linewidth=0, label=_interval(result))
-    ax.plot(values, table["value"], color="#2c6fbb", marker="o", markersize=4)
+        ax.fill_between(values, low, high, color=BLUE, alpha=0.2, linewidth=0, label=_interval(result))
+    ax.plot(values, table["value"], color=BLUE, marker="o", markersize=4)
     ax.axhline(
-        result.settings["threshold"], color="0.5", linestyle=":", label=f"threshold {result.settings['threshold']:g}"
+        result.settings["threshold"], color=GREY, linestyle=":", label=f"threshold {result.settings['threshold']:g}"
     )
-    ax.axvline(result.settings["reference"], color="0.8", linewidth=1, zorder=0)
+    ax.axvline(result.settings["reference"], color=PALE, linewidth=1, zorder=0)
     first = result.tipping_points.iloc[0]
     tips = [value for value in (first["below"], first["above"]) if value is not None]
     for place, value in enumerate(tips):
         label = "overturned here" if place == 0 else None
-        ax.axvline(value, color="#c0392b", linestyle="--", linewidth=1.2, label=label)
+        ax.axvline(value, color=RED, linestyle="--", linewidth=1.2, label=label)
     ax.set_xlabel(f"{result.parameter}: {result.settings['about']}")
     ax.set_ylabel(result.settings["headline"])
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize="small")

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from causalaudit.errors import DataError
-from causalaudit.figures import own_axes
+from causalaudit.figures import GREY, INK, MARKERS, PALETTE, own_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from causalaudit.bias_scan.power.evaluation import PowerResult
 
-_COLOURS = ("#c44e52", "#dd8452", "#4c72b0", "#55a868", "#8172b3", "#7f7f7f", "#937860", "#da8bc3")
-_MARKERS = "osD^v<>P"
+_COLOURS = (*PALETTE, GREY, INK)  # there are eight detectors in the figures of the paper
+_MARKERS = (*MARKERS, "<", ">")
 _DEFAULTS = {"mu_sep": 0.0, "mu_suf": 0.0, "delta": 0.0, "n_bias": 2, "p_bias": 0.5}
 _DEFAULTS |= {"mu_sep_logit": 0.0, "mu_suf_logit": 0.0, "delta_logit": 0.0}
 _DEFAULTS |= {"sigma_true": 0.6, "sigma_predict": 0.2}

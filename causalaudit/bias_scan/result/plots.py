@@ -8,14 +8,14 @@ import pandas as pd
 
 from causalaudit.bias_scan.result.words import interval_words
 from causalaudit.errors import DataError
-from causalaudit.figures import mark_outside, own_axes
+from causalaudit.figures import BLUE, GREY, RED, mark_outside, own_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from causalaudit.bias_scan.result.result import BiasScanResult
 
-_OTHERS, _OURS, _EXPECTED = "#7f7f7f", "#c44e52", "#4c72b0"
+_OTHERS, _OURS, _EXPECTED = GREY, RED, BLUE
 _LINE = 46  # characters of a label, after which it goes on in the next line
 
 

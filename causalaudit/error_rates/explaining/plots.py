@@ -11,13 +11,12 @@ from matplotlib.patches import Patch
 
 from causalaudit.error_rates.explaining.conditional import PREDICTION, ConditionalDiagram
 from causalaudit.errors import DataError
-from causalaudit.figures import own_axes
+from causalaudit.figures import AMBER, INK, NAVY, PALE, RED, own_axes
 
 if TYPE_CHECKING:
     from causalaudit.results import AuditResult
 
-_COLOURS = {"direct": "#c44e52", "indirect": "#dd8452", "spurious": "#4c72b0"}
-_UNKNOWN = "#cccccc"
+_COLOURS = {"direct": RED, "indirect": AMBER, "spurious": NAVY}
 _WIDTH = 0.6
 _OFFSETS = {"direct": -0.15, "indirect": 0.0, "spurious": 0.15}
 
@@ -56,12 +55,12 @@ def plot_contributions(
     named = dict(results) if isinstance(results, Mapping) else {"": results}
     for place, result in enumerate(named.values()):
         _stack(ax, place, _rows(result, decomposition))
-    ax.axhline(0, color="#333333", linewidth=0.8)
+    ax.axhline(0, color=INK, linewidth=0.8)
     ax.set_xticks(range(len(named)), list(named))
     ax.set_xlim(-0.7, len(named) - 0.3)
     first = next(iter(named.values())).settings
     ax.set_ylabel(
-        f"P({first['yhat']} | {first['outcome']} = {first['y']}), {first['contrast']} minus {first['baseline']}"
+        f"P(Ŷ = {first['yhat']} | {first['outcome']} = {first['y']}), {first['contrast']} minus {first['baseline']}"
     )
     _legend(ax)
     return ax
@@ -83,12 +82,12 @@ def _stack(ax: Axes, place: int, rows: dict[str, tuple[float, float, float]]) ->
         start, at = tops[mean >= 0], place + _OFFSETS[term]
         tops[mean >= 0] = start + mean
         ax.bar(place, mean, _WIDTH, start, color=_COLOURS[term], alpha=0.85, edgecolor="white", linewidth=0.8)
-        ax.vlines(at, start + low, start + high, color="#222222", linewidth=1.3)
-        ax.hlines([start + low, start + high], at - 0.03, at + 0.03, color="#222222", linewidth=1.3)
+        ax.vlines(at, start + low, start + high, color=INK, linewidth=1.3)
+        ax.hlines([start + low, start + high], at - 0.03, at + 0.03, color=INK, linewidth=1.3)
     total, low, high = rows["total"]
     rest = total - sum(rows[term][0] for term in known)
     if len(known) < len(_COLOURS):
-        ax.bar(place, rest, _WIDTH, tops[rest >= 0], color=_UNKNOWN, hatch="///", edgecolor="white", linewidth=0.8)
+        ax.bar(place, rest, _WIDTH, tops[rest >= 0], color=PALE, hatch="///", edgecolor="white", linewidth=0.8)
     side = place + _WIDTH / 2 + 0.09
     ax.vlines(side, low, high, color="black", linewidth=1.3)
     ax.plot(side, total, "D", color="black", markeredgecolor="white", markersize=6.5)
@@ -97,7 +96,7 @@ def _stack(ax: Axes, place: int, rows: dict[str, tuple[float, float, float]]) ->
 def _legend(ax: Axes) -> None:
     shown: dict[str, Any] = {term: Patch(color=colour, alpha=0.85) for term, colour in _COLOURS.items()}
     if any(patch.get_hatch() for patch in ax.patches):
-        shown["not told apart"] = Patch(facecolor=_UNKNOWN, hatch="///", edgecolor="white")
+        shown["not told apart"] = Patch(facecolor=PALE, hatch="///", edgecolor="white")
     shown["total"] = Line2D([], [], color="black", marker="D", linestyle="", markeredgecolor="white")
     ax.legend(
         list(shown.values()), list(shown), frameon=False, fontsize="small", loc="lower center",
@@ -133,7 +132,7 @@ def plot_conditional_diagram(
     pairs = [(min(pair), max(pair)) for pair in given.bidirected]
     for bidirected, edges in ((False, sorted(given.directed.edges)), (True, sorted(pairs))):
         for edge in edges:
-            colour = colours.get((frozenset(edge), bidirected), _UNKNOWN)
+            colour = colours.get((frozenset(edge), bidirected), PALE)
             _arrow(ax, positions, boxes, edge, bidirected, colour)
     kinds = [kind for kind in _COLOURS if _COLOURS[kind] in colours.values()]
     handles = [Line2D([], [], color=_COLOURS[kind], linewidth=2) for kind in kinds]
@@ -176,7 +175,7 @@ def _arrow(
         "arrowstyle": "<|-|>,head_width=0.22,head_length=0.45" if bidirected else "-|>,head_width=0.25,head_length=0.5",
         "color": colour,
         "linestyle": "dashed" if bidirected else "solid",
-        "linewidth": 1.2 if colour == _UNKNOWN else 1.8,
+        "linewidth": 1.2 if colour == PALE else 1.8,
         "connectionstyle": f"arc3,rad={0.35 if bidirected else -0.12 if far else 0.0}",
         "patchA": boxes[start],
         "patchB": boxes[end],

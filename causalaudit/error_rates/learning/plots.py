@@ -7,10 +7,8 @@ from matplotlib.axes import Axes
 
 from causalaudit.error_rates.explaining.terms import TERMS
 from causalaudit.errors import DataError, nearest
-from causalaudit.figures import own_axes
+from causalaudit.figures import MARKERS, PALETTE, own_axes
 
-_COLOURS = ("#c44e52", "#4c72b0", "#55a868", "#8172b3", "#ccb974", "#64b5cd")
-_MARKS = ("o", "s", "^", "D", "v", "P")
 _NAMES = {"eps": "bound ε", "accuracy": "accuracy"} | {term: f"|{term} term|" for term in TERMS}
 
 
@@ -46,11 +44,10 @@ def plot_frontier(
             if column not in table.columns:
                 raise DataError(f"A frontier has no column {column!r}: {nearest(column, list(table.columns))}")
         shown = table[[x, y]].assign(**{term: table[term].abs() for term in (x, y) if term in TERMS})
-        colour, mark = _COLOURS[place % len(_COLOURS)], _MARKS[place % len(_MARKS)]
+        colour, mark = PALETTE[place % len(PALETTE)], MARKERS[place % len(MARKERS)]
         ax.plot(shown[x], shown[y], color=colour, marker=mark, markersize=4, linewidth=1.5, label=name or None)
     ax.set(xlabel=_NAMES.get(x, x), ylabel=_NAMES.get(y, y))
     ax.grid(color="#e5e5e5", linewidth=0.6)
-    ax.set_axisbelow(True)
     if any(named):
         ax.legend(frameon=False, fontsize="small")
     return ax

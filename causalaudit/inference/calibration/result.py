@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from causalaudit.figures import own_axes
+from causalaudit.figures import AMBER, BLUE, GREEN, GREY, NAVY, PURPLE, RED, own_axes
 from causalaudit.inference.calibration.uniformity import UniformityBand, bins, simultaneous_band
 
 if TYPE_CHECKING:
@@ -131,19 +131,17 @@ class Calibration:
         >>> ax.get_ylabel()
         'cumulative share, above uniform'
         """
-        import matplotlib as mpl
-
         ax = own_axes(ax)
         band = self._band
-        ax.fill_between(band.points, band.low, band.high, color="#7f7f7f", alpha=0.2, linewidth=0)
-        ax.axhline(0, color="#7f7f7f", linewidth=0.8)
-        colours = iter(mpl.colormaps["tab10"](np.arange(10)))
+        ax.fill_between(band.points, band.low, band.high, color=GREY, alpha=0.2, linewidth=0)
+        ax.axhline(0, color=GREY, linewidth=0.8)
+        colours = iter((RED, AMBER, NAVY, GREEN, PURPLE))
         for parameter in self.ranks.columns if parameters is None else parameters:
             ranks = self._known[parameter].to_numpy()
             style: dict[str, Any] = (
-                {"color": next(colours, "#c44e52"), "linewidth": 1.8, "label": f"{parameter}: leaves the band"}
+                {"color": next(colours, RED), "linewidth": 1.8, "label": f"{parameter}: leaves the band"}
                 if band.leaves(ranks)
-                else {"color": "#4c72b0", "linewidth": 1.0, "alpha": 0.7}
+                else {"color": BLUE, "linewidth": 1.0, "alpha": 0.7}
             )
             ax.plot(np.r_[0, band.points, 1], np.r_[0, band.difference(ranks), 0], **style)
         ax.set(xlim=(0, 1), xlabel="rank of the truth among posterior draws", ylabel="cumulative share, above uniform")

@@ -13,12 +13,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from causalaudit.errors import DataError, nearest
-from causalaudit.figures import own_axes
+from causalaudit.figures import GREY, INK, PALETTE, own_axes
 from causalaudit.inference.posterior.posterior import Posterior
 from causalaudit.intervals import hdi
 
-_GREY = "#7f7f7f"
-_GROUPS = ("#4c72b0", "#dd8452", "#55a868", "#8172b3", "#937860", "#da8bc3", "#8c8c8c", "#ccb974")
+_GROUPS = (*PALETTE, GREY, INK)
 _FEW = 12  # values of a variable, up to which their shares are drawn instead of a curve
 
 
@@ -204,7 +203,7 @@ def _of_whom(missing: int) -> str:
 def _add_legend(ax: Axes, title: str | None, groups: list[str], mark: str, observed: str | None, band: str) -> None:
     """Say which colour is which group, and what marks and bands are."""
     shown: dict[str, Any] = {group: Patch(color=colour) for group, colour in zip(groups, _GROUPS, strict=False)}
-    own = _GREY if groups else _GROUPS[0]
+    own = GREY if groups else _GROUPS[0]
     if observed:
         line = {"linestyle": "-"} if mark == "-" else {"linestyle": "", "marker": mark, "markersize": 5}
         shown[observed] = Line2D([], [], color=own, **line)

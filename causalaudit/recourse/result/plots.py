@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from causalaudit.figures import own_axes
+from causalaudit.figures import BLUE, GREY, RED, own_axes
 from causalaudit.recourse.intervals.over_draws import joined_bands
 from causalaudit.recourse.intervals.scores import curve_bands
 from causalaudit.recourse.notions.measures import MICRO, distribution, last_of_cost, steps
@@ -17,8 +17,7 @@ from causalaudit.recourse.result.rankings import rank_agreement
 if TYPE_CHECKING:
     from causalaudit.recourse.result.result import RecourseResult
 
-_COLOURS = ("#c44e52", "#4c72b0")
-_GREY = "#7f7f7f"
+_COLOURS = (RED, BLUE)
 
 
 def plot_top_subgroups(
@@ -59,7 +58,7 @@ def plot_top_subgroups(
     names = [_short(predicate, sizes) for predicate, *sizes in top[["subgroup", "n0", "n1"]].itertuples(index=False)]
     ax.set_yticks(range(len(top)), names, fontsize="small")
     ax.set(ylim=(len(top) - 0.5, -0.5), xlim=(low, high), xlabel=f"score: {notion.title}, {notion.viewpoint}")
-    ax.axvline(0, color=_GREY, linewidth=0.8, linestyle=":")
+    ax.axvline(0, color=GREY, linewidth=0.8, linestyle=":")
     _mark_infinity(ax, ends, finite)
     shown = dict.fromkeys(top["bias_against"])
     marks = [Line2D([], [], marker="o", color=_colour(result, bias), linewidth=1.5) for bias in shown]
@@ -79,7 +78,7 @@ def _mark_infinity(ax: Axes, ends: np.ndarray, finite: np.ndarray) -> None:
 
 
 def _colour(result: "RecourseResult", bias: Any) -> str:
-    return _GREY if bias is None else _COLOURS[result.groups.index(bias)]
+    return GREY if bias is None else _COLOURS[result.groups.index(bias)]
 
 
 def _short(predicate: Mapping[str, Any], sizes: list[int]) -> str:

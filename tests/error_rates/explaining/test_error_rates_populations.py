@@ -298,7 +298,7 @@ def test_contributions_are_stacked():
     assert [label.get_text() for label in ax.get_xticklabels()] == ["one", "two"]
     heights = [bar.get_height() for bar in ax.patches[:3]]
     assert sum(heights) == pytest.approx(result.table.loc[8, "mean"])
-    assert result.plot(plt.figure().gca()).get_ylabel().startswith("P(1 | Y = 0), 1 minus 0")
+    assert result.plot(plt.figure().gca()).get_ylabel().startswith("P(Ŷ = 1 | Y = 0), 1 minus 0")
 
 
 def test_what_is_not_identified_is_drawn_as_one_block():
