@@ -11,7 +11,7 @@ import xarray as xr
 
 from causalaudit.arviz_versions import group_names
 from causalaudit.counterfactuals.abduction import Abduction
-from causalaudit.counterfactuals.bounded import personal_bounds
+from causalaudit.counterfactuals.bounded import AnyCoupling
 from causalaudit.counterfactuals.draws import CounterfactualDraws, Do, typed_frame
 from causalaudit.counterfactuals.on_disk import write_draws
 from causalaudit.errors import DataError, InterventionError, check_count, nearest
@@ -135,7 +135,7 @@ def counterfactuals(
         if bounds:
             raise DataError("bounds are kept in memory: ask for them without path=, for fewer people or draws.")
         return write_draws(folder, abduction, people, do, progress)
-    bounded = personal_bounds(abduction) if bounds else xr.Dataset()
+    bounded = AnyCoupling.of(abduction).personal() if bounds else xr.Dataset()
     dataset, completed = abduction.datasets(progress)
     point = typed_frame(people, abduction.point(), dataset)
     return CounterfactualDraws(dataset, people, dict(do), point, abduction.settings, completed, bounded, abduction)

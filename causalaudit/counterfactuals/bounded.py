@@ -1,13 +1,18 @@
 """Bounds of the probability of each value that people would have, over all couplings, by draw of the parameters."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.coupling_bounds import CouplingBounds
 from causalaudit.counterfactuals.finite_sites import Site, tabulate, too_many
+from causalaudit.counterfactuals.group_bounds import GroupBounds, bound_group
 from causalaudit.errors import DataError, InterventionError
-from causalaudit.people import distinct_rows
+from causalaudit.people import DistinctRows, distinct_rows
 from causalaudit.scm.handlers import Tensors
 
 # The most numbers (draws x states) of one person: 128 MiB, a handful of such arrays are alive at once.
@@ -15,33 +20,128 @@ _MOST = 2**24
 _OTHERWISE = "ask without bounds=True"
 
 
-def personal_bounds(asked: Abduction) -> xr.Dataset:
-    """Return the bounds of the variables that the intervention reaches, by `bound`, `draw`, `individual` and value.
+@dataclass(frozen=True, eq=False)
+class AnyCoupling:
+    """What counterfactuals can be under any coupling of the worlds, of people whose variables are finite and known.
 
-    Raises
-    ------
-    DataError
-        If a variable of the program is not finite or not known of everybody, or if there are too many states.
-    InterventionError
-        If the intervention travels along some edges only.
+    Attributes
+    ----------
+    asked
+        The counterfactual question.
+    numbers
+        The draws of the posterior.
+    everybody
+        The people, with the law of every variable at each draw.
     """
-    _refuse(asked)
-    posterior, numbers = asked.posterior, asked.numbers
-    parameters = {name: value[numbers] for name, value in posterior.parameters().items()}
-    sites = tabulate(asked.scm, parameters, len(numbers), {}, _OTHERWISE)
-    factual, do = _positions(asked, sites, asked.factual), _positions(asked, sites, asked.do)
-    people = distinct_rows([*factual.values(), *do.values()])
-    bounds = CouplingBounds(
-        sites,
-        {name: codes[people.first] for name, codes in factual.items()},
-        {name: codes[people.first] for name, codes in do.items()},
-    )
-    states = len(numbers) * int(np.prod([float(size) for size in bounds.sizes]))
-    if states > _MOST:
-        raise too_many(f"{', '.join(bounds.reached)} have {states:,} joint states at all draws", _OTHERWISE)
-    coordinates = {"bound": ["lower", "upper"], "draw": numbers, "individual": asked.people.index.to_numpy()}
-    parts = {name: _of_each_value(asked, bounds, name, people.inverse) for name in bounds.reached}
-    return xr.Dataset(parts, coords=coordinates)
+
+    asked: Abduction
+    numbers: np.ndarray
+    everybody: CouplingBounds
+
+    @classmethod
+    def of(cls, asked: Abduction) -> "AnyCoupling":
+        """Tabulate the program.
+
+        Raises
+        ------
+        DataError
+            If a variable of the program is not finite or not known of everybody, or if there are too many states.
+        InterventionError
+            If the intervention travels along some edges only.
+        """
+        _refuse(asked)
+        posterior, numbers = asked.posterior, asked.numbers
+        parameters = {name: value[numbers] for name, value in posterior.parameters().items()}
+        sites = tabulate(asked.scm, parameters, len(numbers), {}, _OTHERWISE)
+        factual, do = _positions(asked, sites, asked.factual), _positions(asked, sites, asked.do)
+        everybody = CouplingBounds(sites, factual, do)
+        states = len(numbers) * int(np.prod([float(size) for size in everybody.sizes]))
+        if states > _MOST:
+            raise too_many(f"{', '.join(everybody.reached)} have {states:,} joint states at all draws", _OTHERWISE)
+        return cls(asked, numbers, everybody)
+
+    @property
+    def reached(self) -> tuple[str, ...]:
+        """The variables that the intervention reaches."""
+        return self.everybody.reached
+
+    def values(self, name: str) -> np.ndarray:
+        """Return the numbers (or codes) that a variable can be, ascending."""
+        return self.everybody.sites[name].values
+
+    def of_each(
+        self, names: Sequence[str], worth: np.ndarray, who: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the least and the greatest mean of a number of the counterfactual world, by draw and person.
+
+        Parameters
+        ----------
+        names
+            Variables that are reached.
+        worth
+            The number, by person (or one row for all) and value of each of `names`.
+        who
+            The positions of the people; default everybody.
+        """
+        distinct, people, numbers = self._distinct(worth, who)
+        low, high = people.mean(numbers, names)
+        return low[:, distinct.inverse], high[:, distinct.inverse]
+
+    def of_all(
+        self, names: Sequence[str], worth: np.ndarray, who: np.ndarray | None = None, *, progress: bool = False
+    ) -> GroupBounds:
+        """Return the least and the greatest mean over people whom the same mechanisms serve, by draw.
+
+        Parameters
+        ----------
+        names, worth, who
+            As in `of_each`.
+        progress
+            Show a bar when it is long.
+        """
+        distinct, people, numbers = self._distinct(worth, who)
+        return bound_group(people, names, numbers, distinct.counts / distinct.counts.sum(), progress)
+
+    def _distinct(self, worth: np.ndarray, who: np.ndarray | None) -> tuple[DistinctRows, CouplingBounds, np.ndarray]:
+        """Return the distinct people of whom a number is asked, and the number."""
+        people = self.everybody if who is None else self.everybody.take(who)
+        asked = list(worth.reshape(len(worth), -1).T) if len(worth) > 1 else []
+        distinct = distinct_rows([*people.factual.values(), *people.do.values(), *asked])
+        return distinct, people.take(distinct.first), worth[distinct.first] if len(worth) > 1 else worth
+
+    def personal(self) -> xr.Dataset:
+        """Return the bounds of every value of the variables that are reached, by `bound`, `draw` and `individual`."""
+        coordinates = {**self._coordinates, "individual": self.asked.people.index.to_numpy()}
+        parts = {}
+        for name in self.reached:
+            found = [self.of_each([name], event) for event in self._events(name)]
+            kind = "sharp" if self.everybody.sharp([name]) else "outer"
+            numbers = np.stack(found, axis=-1)
+            parts[name] = self._labelled(name, numbers, ("bound", "draw", "individual"), {"bounds": kind})
+        return xr.Dataset(parts, coords=coordinates)
+
+    def shares(self) -> xr.Dataset:
+        """Return the bounds of the share of everybody who has each value of a variable, by `bound` and `draw`."""
+        parts = {}
+        for name in self.reached:
+            found = [self.of_all([name], event) for event in self._events(name)]
+            numbers = np.stack([np.stack([one.low, one.high]) for one in found], axis=-1)
+            outer = next((one for one in found if one.kind == "outer"), found[0])
+            parts[name] = self._labelled(name, numbers, ("bound", "draw"), {"bounds": outer.kind, "why": outer.why})
+        return xr.Dataset(parts, coords=self._coordinates)
+
+    @property
+    def _coordinates(self) -> dict[str, Any]:
+        return {"bound": ["lower", "upper"], "draw": self.numbers}
+
+    def _events(self, name: str) -> np.ndarray:
+        """Return the events that a variable has each of its values: values × one row for all people × values."""
+        return np.eye(len(self.values(name)))[:, None]
+
+    def _labelled(self, name: str, numbers: np.ndarray, dims: tuple[str, ...], attributes: Any) -> xr.DataArray:
+        labels = np.array(self.asked.scm.codec.decode(name, self.values(name)).tolist())
+        numbers = np.clip(numbers, 0.0, 1.0)
+        return xr.DataArray(numbers, {f"{name}_value": labels}, (*dims, f"{name}_value"), attrs=attributes)
 
 
 def _refuse(asked: Abduction) -> None:
@@ -77,14 +177,3 @@ def _positions(asked: Abduction, sites: dict[str, Site], values: Tensors) -> dic
             )
         positions[name] = places
     return positions
-
-
-def _of_each_value(asked: Abduction, bounds: CouplingBounds, name: str, inverse: np.ndarray) -> xr.DataArray:
-    values = bounds.sites[name].values
-    found = np.stack(
-        [bounds.probability(np.arange(len(values)) == place, [name]) for place in range(len(values))], axis=-1
-    )
-    labels = np.array(asked.scm.codec.decode(name, values).tolist())
-    kind = "sharp" if bounds.sharp([name]) else "outer"
-    dims = ("bound", "draw", "individual", f"{name}_value")
-    return xr.DataArray(np.clip(found[:, :, inverse], 0.0, 1.0), {dims[-1]: labels}, dims, attrs={"bounds": kind})

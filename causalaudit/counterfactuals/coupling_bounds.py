@@ -54,6 +54,22 @@ class CouplingBounds:
         """The number of values of each variable that is reached."""
         return tuple(len(self.sites[name].values) for name in self.reached)
 
+    def __len__(self) -> int:
+        return len(next(iter(self.factual.values())))
+
+    def take(self, rows: np.ndarray) -> "CouplingBounds":
+        """Return some of the people."""
+        factual, do = ({name: codes[rows] for name, codes in part.items()} for part in (self.factual, self.do))
+        return CouplingBounds(self.sites, factual, do)
+
+    def scope(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the variables that are reached and decide on these, themselves among them, in causal order."""
+        needed = set(names)
+        for name in reversed(self.reached):
+            if name in needed:
+                needed.update(self.sites[name].parents)
+        return tuple(name for name in self.reached if name in needed)
+
     def sharp(self, names: Sequence[str]) -> bool:
         """Tell whether the bounds of an event of these variables are attained by a coupling.
 
@@ -81,20 +97,57 @@ class CouplingBounds:
         names
             Variables that are reached by the intervention.
         """
-        draws = self.sites[self.reached[0]].cumulative.shape[0]
-        people = len(next(iter(self.factual.values())))
+        return self.mean(np.asarray(inside, dtype=float)[None], names)
+
+    def mean(self, worth: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the least and the greatest mean of a number that depends on the counterfactual world.
+
+        Parameters
+        ----------
+        worth
+            The number, by the value of each of `names` (an axis for each) after an axis for the people, which has
+            length one where the number is the same for all.
+        names
+            Variables that are reached by the intervention.
+        """
+        draws, people = self.sites[self.reached[0]].cumulative.shape[0], len(self)
         found = np.empty((2, draws, people))
-        event = self._on_axes(np.asarray(inside, dtype=float), names)
+        asked = self._on_axes(np.asarray(worth, dtype=float), names)
         for part in pieces(people, each=draws * int(np.prod(self.sizes)), budget=_BUDGET):
+            own = asked if asked.shape[1] == 1 else asked[:, part]
             for end, sign in enumerate((-1.0, 1.0)):
-                found[end, :, part] = sign * self._greatest(sign * event, set(names), part)
+                found[end, :, part] = sign * self._greatest(sign * own, set(names), part)
         return found[0], found[1]
 
-    def _on_axes(self, inside: np.ndarray, names: Sequence[str]) -> np.ndarray:
-        """Give an array of some of the variables an axis for each that is reached, and two before them."""
+    def chance(self, names: Sequence[str], part: slice = slice(None)) -> np.ndarray:
+        """Return how probable the values are that people have of some variables that are reached, by draw and person.
+
+        Raises
+        ------
+        DataError
+            If somebody has an impossible value.
+        """
+        chances = np.ones(1)
+        for name in names:
+            places: Places = tuple(self.factual[parent][part] for parent in self.sites[name].parents)
+            had = self.law(name)[(slice(None), *places, self.factual[name][part])]
+            if (had <= 0).any():
+                raise DataError(
+                    f"{int((had <= 0).any(axis=0).sum())} people have a value of {name!r} that is impossible under the "
+                    "program, given its parents."
+                )
+            chances = chances * had
+        return chances
+
+    def law(self, name: str) -> np.ndarray:
+        """Return the probability of each value of a site that is reached, by draw and state of its parents."""
+        return self._laws[name]
+
+    def _on_axes(self, worth: np.ndarray, names: Sequence[str]) -> np.ndarray:
+        """Give an array of people and some variables an axis for each that is reached, and one before for the draws."""
         order = np.argsort([self.reached.index(name) for name in names])
         shape = [len(self.sites[name].values) if name in names else 1 for name in self.reached]
-        return inside.transpose(order).reshape(1, 1, *shape)
+        return worth.transpose(0, *(1 + order)).reshape(1, len(worth), *shape)
 
     def _greatest(self, value: np.ndarray, scope: set[str], part: slice) -> np.ndarray:
         """Return the greatest mean, over couplings, of a value of the variables in `scope`."""
@@ -107,29 +160,23 @@ class CouplingBounds:
 
     def _decide(self, name: str, value: np.ndarray, part: slice) -> np.ndarray:
         """Return the greatest mean of a value over the couplings of one site, by the state of what comes before it."""
-        factual, places, alike = self._parents(name, part)
-        own = self.factual[name][part]
-        had = self._law[name][(slice(None), *factual, own)]
-        if (had <= 0).any():
-            raise DataError(
-                f"{int((had <= 0).any(axis=0).sum())} people have a value of {name!r} that is impossible under the "
-                "program, given its parents."
-            )
+        places, alike = self._parents(name, part)
+        own, had = self.factual[name][part], self.chance([name], part)
         ahead = np.swapaxes(value[..., None], 2 + self.reached.index(name), -1)
         grid = (1,) * len(self.reached)
         with np.errstate(over="ignore"):  # more than everything is everything
-            most = self._law[name][(slice(None), *places)] / had.reshape(*had.shape, *grid, 1)
+            most = self.law(name)[(slice(None), *places)] / had.reshape(*had.shape, *grid, 1)
         best = _fill(ahead, most)
         kept = np.take_along_axis(ahead, own.reshape(1, -1, *grid, 1), axis=-1)[..., 0]
         return np.where(alike, kept, best)
 
-    def _parents(self, name: str, part: slice) -> tuple[Places, Places, np.ndarray]:
-        """Return the states of the parents in both worlds, and where they are the same.
+    def _parents(self, name: str, part: slice) -> tuple[Places, np.ndarray]:
+        """Return the states of the parents in the counterfactual world, and where they are those that people have.
 
-        In the counterfactual one by person and state of the variables that are reached, after an axis for the draws.
+        By person and state of the variables that are reached, after an axis for the draws.
         """
         grid, alike = (1,) * len(self.reached), np.ones((1, 1, *(1,) * len(self.reached)), dtype=bool)
-        factual, places = [], []
+        places = []
         for parent in self.sites[name].parents:
             was = self.factual[parent][part]
             if parent in self.reached:
@@ -138,18 +185,16 @@ class CouplingBounds:
             else:
                 now = self.do.get(parent, self.factual[parent])[part].reshape(-1, *grid)
             alike = alike & (now == was.reshape(-1, *grid))[None]
-            factual.append(was)
             places.append(now)
-        return tuple(factual), tuple(places), alike
+        return tuple(places), alike
 
     @cached_property
-    def _law(self) -> dict[str, np.ndarray]:
-        """The probability of each value of a site that is reached, by draw and state of the parents."""
+    def _laws(self) -> dict[str, np.ndarray]:
         return {name: _by_value(self.sites[name]) for name in self.reached}
 
     def _computed(self, name: str) -> bool:
         """Tell whether a variable follows from its parents, without noise."""
-        return bool(np.isin(self._law[name], (0.0, 1.0)).all())
+        return bool(np.isin(self.law(name), (0.0, 1.0)).all())
 
 
 def _by_value(site: Site) -> np.ndarray:

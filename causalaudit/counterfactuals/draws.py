@@ -12,6 +12,7 @@ import xarray as xr
 
 from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.counterfactuals.abduction import Abduction
+from causalaudit.counterfactuals.bounded import AnyCoupling
 from causalaudit.errors import CausalAuditError, SavedFileError
 from causalaudit.people import check_table
 from causalaudit.progress import pieces
@@ -55,7 +56,8 @@ class CounterfactualDraws:
         under any coupling of the worlds, by `bound` (`lower`, `upper`), `draw`, `individual` and `<variable>_value`;
         empty unless it was asked for. The probabilities of all sites are those of the draw, whatever noise the program
         states. The attribute `bounds` of a variable is "sharp" where some coupling attains them, else "outer". They are
-        a person's: one coupling serves everybody, so that their means bound the share of a group, but can be too wide.
+        a person's: one coupling serves everybody, so that their means bound the share of a group, but can be far too
+        wide; see `share_bounds`.
     """
 
     dataset: xr.Dataset
@@ -127,6 +129,27 @@ class CounterfactualDraws:
         if self._abduction is None:
             raise CausalAuditError("These draws were loaded, or computed elsewhere: their noise is not known.")
         return self._abduction.noise()
+
+    @cached_property
+    def any_coupling(self) -> AnyCoupling:
+        """What these people can be under any coupling of the worlds; for auditors."""
+        if self._abduction is None:
+            raise CausalAuditError(
+                "These draws were loaded or computed elsewhere: they have no bounds but those saved."
+            )
+        return AnyCoupling.of(self._abduction)
+
+    @cached_property
+    def share_bounds(self) -> xr.Dataset:
+        """Between what the share of these people lies who have each value, under any coupling of the worlds.
+
+        Of each variable that the intervention reaches, by `bound`, `draw` and `<variable>_value`; computed when first
+        asked for, never saved. One mechanism serves everybody: a linear program for each draw finds the law of its
+        responses. The attribute `bounds` of a variable is "sharp" where some coupling attains both ends; else it is
+        "outer", and the attribute `why` says why: where there are too many response functions, these are the means of
+        the personal bounds.
+        """
+        return self.any_coupling.shares()
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """Yield the counterfactual people of each draw as a table like the data, with levels.

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import causalaudit as ca
-from causalaudit.errors import DataError, InterventionError
+from causalaudit.errors import CausalAuditError, DataError, InterventionError
 from tests.support.finite_programs import draw_xor, posterior_of
 
 
@@ -60,6 +60,23 @@ def test_bounds_are_labelled_and_known_in_closed_form(posterior):
     assert (same == [0.0, 1.0, 0.0]).all()  # she is what she is
 
 
+@pytest.mark.parametrize("coupling", ["monotone", "independent", -1.0])
+def test_the_share_of_a_group_is_inside_and_narrower(posterior, coupling):
+    """Of five people; one mechanism serves them all, so that not everybody is at her own best."""
+    names = {"rank": "gumbel" if isinstance(coupling, float) else coupling, "raise": coupling}
+    worlds = ca.counterfactuals(posterior, {"gender": "female"}, coupling=names, draws=800, progress=False)
+    one = ca.counterfactuals(posterior, {"gender": "female"}, draws=2, bounds=True, progress=False)
+    for name, size in (("rank", 3), ("raise", 2)):
+        low, high = one.share_bounds[name].isel(draw=0).to_numpy()
+        share = np.array([(worlds.dataset[name] == code).mean() for code in range(size)])
+        assert (low - 0.05 <= share).all()
+        assert (share <= high + 0.05).all()
+        personal = one.bounds[name].isel(draw=0).mean("individual").to_numpy()
+        assert (personal[0] <= low + 1e-9).all()
+        assert (high <= personal[1] + 1e-9).all()
+    assert one.share_bounds["rank"].attrs["bounds"] == "sharp"
+
+
 def test_the_draws_are_the_same_with_bounds_and_without(posterior):
     plain, bounded = (
         ca.counterfactuals(posterior, {"gender": "female"}, draws=20, bounds=asked, progress=False)
@@ -72,7 +89,10 @@ def test_the_draws_are_the_same_with_bounds_and_without(posterior):
 def test_bounds_are_saved(posterior, tmp_path):
     worlds = ca.counterfactuals(posterior, {"gender": "female"}, draws=4, bounds=True, progress=False)
     worlds.save(tmp_path / "worlds.nc")
-    assert ca.load(tmp_path / "worlds.nc").bounds.identical(worlds.bounds)
+    loaded = ca.load(tmp_path / "worlds.nc")
+    assert loaded.bounds.identical(worlds.bounds)
+    with pytest.raises(CausalAuditError, match="no bounds but those saved"):
+        _ = loaded.share_bounds
 
 
 def test_the_truth_of_xor_is_inside_for_everybody():
