@@ -13,8 +13,8 @@ from causalaudit.counterfactuals.simulated import SimulatedPeople, SimulatedWorl
 from causalaudit.counterfactuals.tabled import Tabled
 
 __all__ = [
-    "CouplingBounds",
     "CounterfactualDraws",
+    "CouplingBounds",
     "EnumeratedPeople",
     "EnumeratedWorlds",
     "GroupBounds",
