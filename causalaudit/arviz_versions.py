@@ -4,6 +4,9 @@ Every probability and kind of interval is given here, because the defaults of th
 when it is first needed.
 """
 
+import warnings
+from functools import cache
+from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,6 +16,22 @@ import xarray as xr
 InferenceData: TypeAlias = Any  # az.InferenceData, or xarray.DataTree with ArviZ 1: they share what is used of them
 
 _TAILS = (0.05, 0.95)  # the quantiles whose effective sizes are those of the tails
+
+
+@cache
+def import_arviz() -> ModuleType:
+    """Import ArviZ, whichever process of several is the first to do so today.
+
+    ArviZ 0.23 announces its next version once a day, and notes the day in a file. Of two processes that write it at the
+    same time one finds its own file gone and cannot be imported; by then the other has noted the day.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "\\s*ArviZ is undergoing a major refactor", FutureWarning)
+        try:
+            import arviz
+        except FileNotFoundError:
+            import arviz
+    return arviz
 
 
 def inference_data(**groups: xr.Dataset) -> InferenceData:
@@ -25,10 +44,10 @@ def inference_data(**groups: xr.Dataset) -> InferenceData:
     >>> group_names(inference_data(posterior=draws))
     frozenset({'posterior'})
     """
-    import arviz as az
+    az = import_arviz()
 
     if "InferenceData" in vars(az):
-        return az.InferenceData(**groups)  # type: ignore[arg-type]
+        return az.InferenceData(**groups)
     return xr.DataTree.from_dict(groups)
 
 
@@ -71,7 +90,7 @@ def pareto_smoothed(log_weights: np.ndarray, efficiency: float = 1.0) -> tuple[n
     >>> round(float(np.exp(smoothed).sum()), 6), bool(k < 0.7)
     (1.0, True)
     """
-    import arviz as az
+    az = import_arviz()
 
     if hasattr(az, "psislw"):
         smoothed, k = az.psislw(log_weights.copy(), efficiency)
@@ -84,21 +103,21 @@ def pareto_smoothed(log_weights: np.ndarray, efficiency: float = 1.0) -> tuple[n
 
 def r_hat(chains: np.ndarray) -> float:
     """Return the rank-normalised split r-hat of draws by chain."""
-    import arviz as az
+    az = import_arviz()
 
     return float(az.rhat(chains))
 
 
 def effective_size(chains: np.ndarray, of: Literal["bulk", "tail"]) -> float:
     """Return the effective size of draws by chain, for their bulk or for their 5 % and 95 % quantiles."""
-    import arviz as az
+    az = import_arviz()
 
     return float(az.ess(chains, method=of, prob=_TAILS) if of == "tail" else az.ess(chains, method=of))
 
 
 def statistics_table(draws: InferenceData, prob: float) -> pd.DataFrame:
     """Return mean, standard deviation and the shortest interval that holds `prob` of the draws, for each entry."""
-    import arviz as az
+    az = import_arviz()
 
     if isinstance(draws, xr.DataTree):
         asked: dict[str, Any] = {"ci_prob": prob, "ci_kind": "hdi"}
@@ -111,7 +130,7 @@ def statistics_table(draws: InferenceData, prob: float) -> pd.DataFrame:
 
 def chain_table(draws: InferenceData) -> pd.DataFrame:
     """Return effective size, error of the mean and r-hat of each entry, from its chains."""
-    import arviz as az
+    az = import_arviz()
 
     table: Any = az.summary(draws, kind="diagnostics", round_to="none")
     return table.rename(columns={"ess_bulk": "ess", "mcse_mean": "mcse"})[["ess", "mcse", "r_hat"]]

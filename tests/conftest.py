@@ -7,6 +7,10 @@ import pyro
 import pytest
 from hypothesis import HealthCheck, settings
 
+from causalaudit.arviz_versions import import_arviz
+
+import_arviz()  # before the workers do, and before any test asks for it by name
+
 settings.register_profile(
     "causalaudit",
     deadline=None,
