@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -93,7 +93,7 @@ class AnyCoupling:
         """Return the numbers (or codes) that people have."""
         return np.asarray(self.values(name)[self.everybody.factual[name]])
 
-    def kind(self, names: Sequence[str]) -> str:
+    def kind(self, names: Sequence[str]) -> Literal["sharp", "outer"]:
         """Return "sharp" where some coupling attains the bounds of each person, else "outer"."""
         return "sharp" if self.everybody.sharp(names) else "outer"
 
