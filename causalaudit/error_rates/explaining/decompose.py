@@ -120,9 +120,10 @@ def decompose_error_rates(
         The probability of the credible intervals (shortest).
     bounds
         Find also between what each term lies under every coupling (`coupling_low`, `coupling_high`), where all
-        variables are finite and known: by two linear programs for each of six means and each draw. Where there are too
-        many response functions for these, they are outer bounds, labelled. Instead of people who are simulated they
-        take all whom the program can give, as ``"exact"`` does.
+        variables are finite and known: by two linear programs for each of six means and each draw, some tenths of a
+        second for five binary variables (draws are solved in parallel, by `joblib`; few are enough for means). Where
+        there are too many response functions for these, they are outer bounds, labelled. Instead of people who are
+        simulated they take all whom the program can give, as ``"exact"`` does.
     seed
         Same seed, same result, for any number of workers.
     progress
