@@ -136,7 +136,9 @@ def free():
     return posterior_of(free_tables(), people, posterior_tables(rng, people, 4))
 
 
-@pytest.mark.parametrize("whom", ["standardise", "bootstrap", "simulate", "exact"])
+@pytest.mark.parametrize(
+    "whom", ["standardise", pytest.param("bootstrap", marks=pytest.mark.slow), "simulate", "exact"]
+)
 @pytest.mark.filterwarnings("ignore:Not trustworthy")
 def test_the_mean_of_any_population_is_inside_its_bounds(free, whom):
     if whom == "bootstrap":
@@ -152,6 +154,7 @@ def test_the_mean_of_any_population_is_inside_its_bounds(free, whom):
     assert ("these people" in about["about"]) == (whom in ("standardise", "bootstrap"))
 
 
+@pytest.mark.slow
 def test_a_person_with_the_weight_two_is_two_people(free):
     weights = np.random.default_rng(2).integers(1, 3, size=300)
     twice = free.data.loc[free.data.index.repeat(weights)].reset_index(drop=True)
