@@ -20,8 +20,9 @@ from causalaudit.error_rates.groups import read_as
 
 NATURAL = ("nde", "nie")
 BOUNDED = (*TERMS, "ett", *NATURAL)
-# The additive terms of Theorem 2, the effect on the treated (equation 20) and natural effects (33, 34), by world: what
-# the classifier reads as X, what the other features come from, and whose noise it is.
+# The additive terms of Theorem 2, the effect on the treated (equation 20, the sum of two of them by equation 23) and
+# natural effects (33, 34), by world: what the classifier reads as X, what the other features come from, and whose noise
+# it is.
 COEFFICIENTS = DECOMPOSITIONS[1] | {
     "ett": treated(0, 1),
     "nde": direct(0, 1, EVERYBODY),
