@@ -87,6 +87,8 @@ class SCM:
         The edges that `without` has cut, with what the effect sees: a number or a code; None until there are data.
     inert : tuple of str
         Parameters that enter nothing because edges were cut: their posterior is their prior.
+    written : callable
+        The program as it was given; `program` is what runs.
     uncut : SCM or None
         The model before edges were cut.
     coords : dict
@@ -140,6 +142,7 @@ class SCM:
         self._rebuilt: Callable[[Collection[str]], SCM] = partial(
             SCM, program, levels, columns=columns, coords=coords, plate=plate, name=self.name
         )
+        self.written = program
         self.program = in_house_form(program, plate)
         split, self.vectors = vector_columns(self.program, columns or {}, latents)
         if split:

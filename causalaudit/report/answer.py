@@ -1,0 +1,91 @@
+"""The first screen: what was asked, what was found and how surely, in which worlds, and what would overturn it."""
+
+from collections.abc import Iterator
+
+from causalaudit.association import ImpactRatiosResult
+from causalaudit.markup import plain_text
+from causalaudit.report.blocks import Answer
+from causalaudit.report.drafting import Material
+from causalaudit.report.stated import questions
+from causalaudit.results import AuditResult
+from causalaudit.worlds import DiagramTest, PriorSensitivity, SweepResult, WorldsResult
+from causalaudit.worlds.headlines import summary_of_draws
+
+_NAMED = 3  # units that are named in a sentence
+_PROB = 0.9
+
+
+def answer_of(material: Material) -> Answer:
+    """Return what stands on the first screen."""
+    asked = questions(material.context) or tuple(dict.fromkeys(one.title for one in material.results.values()))
+    return Answer(
+        asked or ("Nothing was asked: no audit was handed over.",),
+        tuple(sentence for name, one in material.results.items() for sentence in _found(name, one)),
+        tuple(_worlds(material)),
+        tuple(_overturned(material)),
+        tuple(_warnings(material)),
+    )
+
+
+def _found(name: str, result: AuditResult) -> Iterator[str]:
+    if isinstance(result, ImpactRatiosResult):
+        yield f"{name}: {result.words}"
+        return
+    draws = result.headline
+    prob = float(result.settings.get("prob", _PROB))
+    centre, low, high = summary_of_draws(draws.to_numpy(dtype=float), prob)
+    between = f"from {plain_text(low)} to {plain_text(high)}"
+    sure = "no interval is known for this number" if low != low else f"{prob:.0%} credible interval {between}"
+    yield f"{name}: {draws.name}: {plain_text(centre)} ({sure})."
+    verdicts = result.verdicts
+    flagged = verdicts[verdicts["flagged"]]
+    units = [plain_text(unit) for unit in flagged["unit"].head(_NAMED)]
+    which = f": {'; '.join(units)}{'; …' if len(flagged) > _NAMED else ''}" if units else ""
+    yield f"{name}: {len(flagged):,} of {len(verdicts):,} units that were examined are flagged{which}."
+
+
+def _worlds(material: Material) -> Iterator[str]:
+    found = material.worlds_of(WorldsResult)
+    for name, result in found.items():
+        counts = result.agreement["flagged"]
+        average = result.average
+        yield (
+            f"{name}: in {len(result.worlds)} worlds ({', '.join(result.worlds)}), {counts['all']:,} units are flagged "
+            f"in all, {counts['some']:,} in some, {counts['none']:,} in none. {result.settings['headline']}: "
+            f"{plain_text(average['value'])} averaged by weight, from {plain_text(average['min'])} to "
+            f"{plain_text(average['max'])}."
+        )
+    if not found and material.posteriors:
+        names = ", ".join(material.posteriors)
+        yield f"In the causal model that was fitted ({names}). No other was compared, so that it may fail in another."
+    if not found and not material.posteriors:
+        yield "Not stated: no causal model was compared with another."
+
+
+def _overturned(material: Material) -> Iterator[str]:
+    said = False
+    for name, result in material.worlds_of(WorldsResult).items():
+        split = result.table[result.table["agreement"] == "some"].head(2)
+        for unit in split["unit"].tolist():
+            said = True
+            yield f"{name}: {result.statement(unit)}"
+    for name, sweep in material.worlds_of(SweepResult).items():
+        said = True
+        yield f"{name}: {sweep.statement()}"
+    for prior in material.worlds_of(PriorSensitivity).values():
+        said = True
+        yield prior.verdict
+    if not said:
+        yield "Not stated: no sweep over couplings or hidden confounding, and no sensitivity to the prior, is here."
+    if material.posteriors:
+        yield "A diagram in which an arrow or a hidden common cause is missing could overturn any of it."
+
+
+def _warnings(material: Material) -> Iterator[str]:
+    for name, posterior in material.posteriors.items():
+        judged = posterior.diagnostics()
+        if not judged.ok:
+            yield f"{name}: {judged.verdict}"
+    for test in material.worlds_of(DiagramTest).values():
+        if test.refuted:
+            yield f"The diagram is refuted by these data. {test.verdict}"
