@@ -1,6 +1,6 @@
 """Configurations of audits: a schema, TOML with lines, and which files may be named. Nothing is executed here."""
 
-from causalaudit.configuration.audits import BiasScan, ErrorRates, Recourse, SituationTesting
+from causalaudit.configuration.audits import BiasScan, ErrorRates, ImpactRatios, Recourse, SituationTesting
 from causalaudit.configuration.files import CodeName, code_name, file_inside, inside
 from causalaudit.configuration.reading import ConfigurationFile, read_configuration
 from causalaudit.configuration.references import compared_audits, uses_model
@@ -13,6 +13,7 @@ __all__ = [
     "ConfigurationFile",
     "Decision",
     "ErrorRates",
+    "ImpactRatios",
     "Intervention",
     "Recourse",
     "SituationTesting",

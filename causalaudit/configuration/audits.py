@@ -1,4 +1,4 @@
-"""The four kinds of ``[[audit]]`` tables: their keys are the arguments of the functions."""
+"""The kinds of ``[[audit]]`` tables: their keys are the arguments of the functions."""
 
 from typing import Annotated, Any, Literal
 
@@ -61,8 +61,20 @@ class ActionsTable(Table):
 class Audit(Table):
     """What every audit has."""
 
+    kind: Any
+    """Which audit it is."""
     name: Name | None = None
     """What this audit is called in the report; by default its kind."""
+
+    @property
+    def label(self) -> str:
+        """What the audit is called."""
+        return self.name or str(self.kind).replace("_", " ")
+
+
+class Comparing(Audit):
+    """What audits of one group beside another have."""
+
     protected: Any
     """`{column = "level"}`, or `{column = ["level", "reference"]}`, the protected level first."""
     prob: Share = 0.9
@@ -70,13 +82,8 @@ class Audit(Table):
     seed: Seed | None = None
     """By default that of the whole configuration."""
 
-    @property
-    def label(self) -> str:
-        """What the audit is called."""
-        return self.name or str(self.model_dump()["kind"]).replace("_", " ")
 
-
-class SituationTesting(Audit):
+class SituationTesting(Comparing):
     """Who was discriminated: the arguments of `causalaudit.situation_testing`."""
 
     kind: Literal["situation_testing"]
@@ -105,7 +112,7 @@ class SituationTesting(Audit):
     """How far a member of a group may be."""
 
 
-class ErrorRates(Audit):
+class ErrorRates(Comparing):
     """Why error rates are unequal: the arguments of `causalaudit.decompose_error_rates`."""
 
     kind: Literal["error_rates"]
@@ -131,7 +138,7 @@ class ErrorRates(Audit):
     """How many posterior draws; default all."""
 
 
-class Recourse(Audit):
+class Recourse(Comparing):
     """Who can turn a rejection: the arguments of `causalaudit.audit_recourse`."""
 
     kind: Literal["recourse"]
@@ -163,7 +170,7 @@ class Recourse(Audit):
     """How many posterior draws; default all."""
 
 
-class BiasScan(Audit):
+class BiasScan(Comparing):
     """Which subgroup is treated most differently: the arguments of `causalaudit.scan_bias`."""
 
     kind: Literal["bias_scan"]
@@ -213,4 +220,20 @@ class BiasScan(Audit):
     """Level of tests and confidence intervals."""
 
 
-AnyAudit = Annotated[SituationTesting | ErrorRates | Recourse | BiasScan, Field(discriminator="kind")]
+class ImpactRatios(Audit):
+    """Selection rates beside one another: the arguments of `causalaudit.impact_ratios`."""
+
+    kind: Literal["impact_ratios"]
+    columns: Features
+    """The columns of categories, such as sex and race."""
+    rate: Literal["selection", "scoring"] = "selection"
+    """Who is selected, or who has a score above the median."""
+    exclude_below: Annotated[float, Field(ge=0, lt=1)] = 0.02
+    """Categories with a smaller share of the people are shown, but not judged."""
+    threshold: Annotated[float, Field(gt=0, le=1)] = 0.8
+    """A category is flagged if the interval of its ratio lies below it."""
+    alpha: Share = 0.05
+    """Level of tests and confidence intervals."""
+
+
+AnyAudit = Annotated[SituationTesting | ErrorRates | Recourse | BiasScan | ImpactRatios, Field(discriminator="kind")]

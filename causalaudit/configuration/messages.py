@@ -95,7 +95,7 @@ def _words(path: Path, errors: Sequence[ErrorDetails], raw: Mapping[str, Any]) -
 
 
 def _kind_of_audit(where: str, error: ErrorDetails) -> str:
-    allowed = ["situation_testing", "error_rates", "recourse", "bias_scan"]
+    allowed = ["situation_testing", "error_rates", "recourse", "bias_scan", "impact_ratios"]
     known = f"one of {', '.join(map(repr, allowed))}"
     if error["type"] == "union_tag_not_found":
         return f"{where} does not say what it is: add kind, {known}."

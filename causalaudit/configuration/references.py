@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from causalaudit.configuration.audits import BiasScan, ErrorRates, Recourse, SituationTesting
+from causalaudit.configuration.audits import BiasScan, ErrorRates, ImpactRatios, Recourse, SituationTesting
 from causalaudit.configuration.schema import Configuration, Decision, ModelTable
 from causalaudit.errors import ConfigurationError, nearest
 
@@ -95,7 +95,7 @@ def _check_needs(audit: Any, decision: Decision | None) -> None:
         return
     if decision is None:
         raise ConfigurationError('This audit asks about a decision: add [decision] with rule = "model.py:function".')
-    if decision.rule is None and not isinstance(audit, SituationTesting):
+    if decision.rule is None and not isinstance(audit, SituationTesting | ImpactRatios):
         raise ConfigurationError(
             "This audit asks what would have been decided of other people, which a column cannot tell: give [decision] "
             'a rule = "model.py:function".'

@@ -1,12 +1,13 @@
-"""The four auditors, asked as a configuration says."""
+"""The auditors, asked as a configuration says."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from causalaudit.association import impact_ratios
 from causalaudit.bias_scan import scan_bias
-from causalaudit.configuration import BiasScan, ErrorRates, Intervention, Recourse, SituationTesting
+from causalaudit.configuration import BiasScan, ErrorRates, ImpactRatios, Intervention, Recourse, SituationTesting
 from causalaudit.counterfactuals import CounterfactualDraws, counterfactuals
 from causalaudit.error_rates import decompose_error_rates
 from causalaudit.errors import ConfigurationError, nearest
@@ -70,8 +71,11 @@ class Question:
         changes
             Arguments in place of those of the configuration.
         """
-        said = {"seed": self.seed, **audit.said(*NOT_ARGUMENTS), **changes}
-        if "protected" in said and isinstance(said["protected"], dict):
+        said = {**audit.said(*NOT_ARGUMENTS), **changes}
+        if isinstance(audit, ImpactRatios):  # nothing about it is random, or long
+            return impact_ratios(self.people, self.decision, favourable=self.favourable, **audit.said(*NOT_ARGUMENTS))
+        said = {"seed": self.seed, **said}
+        if isinstance(said["protected"], dict):
             said["protected"] = _protected(said["protected"])
         if getattr(audit, "counterfactuals", None) is not None:
             said["counterfactuals"] = draws(audit.counterfactuals)

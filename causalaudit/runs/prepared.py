@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from causalaudit.configuration import ConfigurationFile, Decision, Intervention, code_name
+from causalaudit.configuration import ConfigurationFile, Decision, ImpactRatios, Intervention, code_name
 from causalaudit.counterfactuals.ask import encode_do
 from causalaudit.decisions import decide
 from causalaudit.errors import ConfigurationError, nearest
@@ -155,6 +155,10 @@ def _check_audit(configuration: ConfigurationFile, number: int, audit: Any, peop
     def at(key: str) -> Any:
         return configuration.at("audit", number, key)
 
+    if isinstance(audit, ImpactRatios):
+        with at("columns"):
+            check_features(people.columns, audit.columns)
+        return
     with at("protected"):
         _check_protected(audit.protected, people)
     protected = [audit.protected] if isinstance(audit.protected, str) else list(audit.protected)
