@@ -40,8 +40,8 @@ class Decision(Table):
 class Fit(Table):
     """How the parameters are inferred: arguments of `causalaudit.fit`."""
 
-    method: str = "auto"
-    """"auto", "laplace", "nuts", "svi", "map" or "ml"."""
+    method: Literal["auto", "laplace", "nuts", "svi", "map", "ml"] = "auto"
+    """See `causalaudit.fit`."""
     draws: Count = 1000
     """Draws of each chain."""
     chains: Count = 4

@@ -41,6 +41,10 @@ class Question:
     def __init__(self, people: pd.DataFrame, decision: Any, favourable: Any, seed: int) -> None:
         self.people, self.decision, self.favourable, self.seed = people, decision, favourable, seed
 
+    def of(self, people: pd.DataFrame) -> "Question":
+        """Return the same question about other people."""
+        return Question(people, self.decision, self.favourable, self.seed)
+
     def draws(
         self, posterior: "Posterior", intervention: Intervention, draws: int | None = None
     ) -> CounterfactualDraws:
@@ -57,7 +61,7 @@ class Question:
         self,
         audit: Any,
         posterior: "Callable[[], Posterior]",
-        draws: Callable[[str], CounterfactualDraws],
+        draws_of: Callable[[str], CounterfactualDraws],
         **changes: Any,
     ) -> AuditResult:
         """Return the answer of an audit.
@@ -66,7 +70,7 @@ class Question:
         ----------
         audit
             The table of the configuration.
-        posterior, draws
+        posterior, draws_of
             Return the posterior, and the counterfactuals of the intervention of a name, for audits that need them.
         changes
             Arguments in place of those of the configuration.
@@ -78,7 +82,7 @@ class Question:
         if isinstance(said["protected"], dict):
             said["protected"] = _protected(said["protected"])
         if getattr(audit, "counterfactuals", None) is not None:
-            said["counterfactuals"] = draws(audit.counterfactuals)
+            said["counterfactuals"] = draws_of(audit.counterfactuals)
         return _ASK[type(audit)](self, said, posterior)
 
     def situation_testing(self, said: dict[str, Any], _: Any) -> AuditResult:

@@ -12,7 +12,7 @@ from causalaudit.configuration import ConfigurationFile, Decision, ImpactRatios,
 from causalaudit.counterfactuals.ask import encode_do
 from causalaudit.decisions import decide
 from causalaudit.errors import ConfigurationError, nearest
-from causalaudit.people import check_features, find_column, levels_of, pick_column
+from causalaudit.people import check_features, levels_of, pick_column
 from causalaudit.report.stated import checked_context
 from causalaudit.runs.asking import Question, chosen_rows
 from causalaudit.runs.code import Code
@@ -131,6 +131,10 @@ def _check(prepared: Prepared) -> None:
         _check_intervention(prepared, number, intervention)
     for number, audit in enumerate(settings.audit):
         _check_audit(configuration, number, audit, table)
+    for key, tables in (("intervention", settings.intervention), ("audit", settings.audit)):
+        for number, one in enumerate(tables):
+            with configuration.at(key, number, "draws"):
+                _check_draws(getattr(one, "draws", None), settings.fit.draws * settings.fit.chains)
 
 
 def _check_intervention(prepared: Prepared, number: int, intervention: Intervention) -> None:
@@ -171,6 +175,13 @@ def _check_audit(configuration: ConfigurationFile, number: int, audit: Any, peop
             check_features(people, audit.features, dict.fromkeys(protected, "protected column"))
 
 
+def _check_draws(draws: int | None, there: int) -> None:
+    if draws is not None and draws > there:
+        raise ConfigurationError(
+            f"{draws} draws are asked for, but the fit has {there}: ask for fewer, or set draws and chains in [fit]."
+        )
+
+
 def _check_protected(protected: Any, people: pd.DataFrame) -> None:
     if isinstance(protected, str):
         levels = levels_of(pick_column(people, protected, "protected column"))
@@ -181,8 +192,7 @@ def _check_protected(protected: Any, people: pd.DataFrame) -> None:
             )
         return
     for name, said in protected.items():
-        column = find_column(people, name, "protected column")
-        there = levels_of(column)
+        there = levels_of(pick_column(people, name, "protected column"))
         asked = said if isinstance(said, list) else [said] if isinstance(said, str | int | float | bool) else []
         for level in asked:
             if level not in there:

@@ -200,17 +200,15 @@ class Run:
                     f"changed since: run `causalaudit audit {self.prepared.configuration.path.name}`."
                 )
         compared = compared_audits(self.settings) if self.settings.world else []
-        asked = [audit for audit in self.settings.audit if not only_worlds or audit.label in compared]
-        return Answers(
-            self.posterior(self.base),
-            {audit.label: self.folder.read(self.audit_stage(self.base, audit)) for audit in asked},
-            {
-                audit.label: self.folder.read(self.worlds_stage(audit))
-                for audit in self.settings.audit
-                if audit.label in compared
-            },
-            stages or {stage.name: self.folder.ensure(stage) for stage in self.stages(only_worlds)},
-        )
+        results: dict[str, AuditResult] = {}
+        worlds: dict[str, WorldsResult] = {}
+        for audit in self.settings.audit:
+            if not only_worlds or audit.label in compared:
+                results[audit.label] = self.folder.read(self.audit_stage(self.base, audit))
+            if audit.label in compared:
+                worlds[audit.label] = self.folder.read(self.worlds_stage(audit))
+        finished = stages or {stage.name: self.folder.ensure(stage) for stage in self.stages(only_worlds)}
+        return Answers(self.posterior(self.base), results, worlds, finished)
 
     # What stages have in common
 
@@ -242,7 +240,7 @@ class _Known:
     results: dict[str, AuditResult]
 
     def __call__(self, posterior: Posterior) -> AuditResult:
-        return self.results[posterior.scm.name]
+        return self.results[str(posterior.scm.name)]
 
 
 def _called(posterior: Posterior, world: str) -> Posterior:
