@@ -15,6 +15,8 @@ from causalaudit.markup import STYLE
 from causalaudit.report.blocks import (
     MOST_ROWS,
     NOT_STATED,
+    PRINTED_COLUMNS,
+    PRINTED_ROWS,
     Block,
     Code,
     Document,
@@ -37,10 +39,12 @@ def as_html(document: Document, folder: str) -> str:
     )  # fmt: skip
     environment.filters["svg"] = _svg
     script = _text("report.js")
-    return environment.get_template("report.html.jinja").render(
-        document=document, folder=folder, not_stated=NOT_STATED, most=MOST_ROWS,
-        style=Markup(STYLE + _text("report.css")), script=Markup(script), script_digest=_digest(script),
-    )  # fmt: skip
+    known = {
+        "document": document, "folder": folder, "not_stated": NOT_STATED, "most": MOST_ROWS,
+        "printed_rows": PRINTED_ROWS, "printed_columns": PRINTED_COLUMNS, "script": Markup(script),
+        "style": Markup(STYLE + _text("report.css")), "script_digest": _digest(script),
+    }  # fmt: skip
+    return environment.get_template("report.html.jinja").render(known)
 
 
 def _digest(script: str) -> str:
