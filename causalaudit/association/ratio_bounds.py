@@ -8,7 +8,7 @@ few people and with rates near 0 and 1.
 import numpy as np
 from scipy.special import betainc, betaincinv
 
-_NODES, _STEPS = 128, 48
+_NODES, _STEPS = 128, 36
 _FARTHEST = 14.0  # logarithm of the greatest ratio that is looked for
 _NEVER = 1e-12  # in place of a shape parameter of 0: all of the mass is at one end
 
@@ -37,10 +37,13 @@ def lower_bound(
     >>> round(float(lower_bound(np.array([10]), np.array([20]), np.array([16]), np.array([20]), 0.025)[0]), 3)
     0.328
     """
-    count1, size1, count2, size2 = (np.asarray(one, dtype=float) for one in (count1, size1, count2, size2))
+    asked = np.stack(np.broadcast_arrays(count1, size1, count2, size2)).astype(float)
+    different, which = np.unique(asked.reshape(4, -1), axis=1, return_inverse=True)  # equal counts are asked once
+    count1, size1, count2, size2 = different
     above = np.maximum(count1, _NEVER), size1 - count1 + 1
     below = count2 + 1, np.maximum(size2 - count2, _NEVER)
-    return np.where(count1 == 0, 0.0, _quantile(above, below, alpha))
+    bounds = np.where(count1 == 0, 0.0, _quantile(above, below, alpha))
+    return np.asarray(bounds[which.reshape(asked.shape[1:])])
 
 
 def upper_bound(
@@ -89,7 +92,7 @@ def ratio_to_greatest(counts: np.ndarray, sizes: np.ndarray, eligible: np.ndarra
     Parameters
     ----------
     counts, sizes
-        Of each category.
+        Of each category (last axis).
     eligible
         Which of them are compared with.
     alpha
@@ -107,9 +110,10 @@ def ratio_to_greatest(counts: np.ndarray, sizes: np.ndarray, eligible: np.ndarra
     array([[0.935, 0.328],
            [1.   , 1.   ]])
     """
-    own, others = np.meshgrid(np.arange(len(counts)), np.flatnonzero(eligible), indexing="ij")
+    if not eligible.any():
+        return np.full((2, *counts.shape), np.nan)
+    own, others = np.meshgrid(np.arange(counts.shape[-1]), np.flatnonzero(eligible), indexing="ij")
+    pairs = counts[..., own], sizes[own], counts[..., others], sizes[others]
     rivals = max(1, int(eligible.sum()) - 1)
-    low = lower_bound(counts[own], sizes[own], counts[others], sizes[others], alpha / 2)
-    ends = np.stack([low, upper_bound(counts[own], sizes[own], counts[others], sizes[others], alpha / 2 / rivals)])
-    ends = np.where(own == others, 1.0, ends)
-    return np.asarray(ends.min(axis=-1)) if eligible.any() else np.full((2, len(counts)), np.nan)
+    ends = np.stack([lower_bound(*pairs, alpha / 2), upper_bound(*pairs, alpha / 2 / rivals)])
+    return np.asarray(np.where(own == others, 1.0, ends).min(axis=-1))

@@ -1,6 +1,7 @@
 """What a cell of a table shows: numbers short, what is not known as a dash, subgroups in words."""
 
 import math
+import re
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 UNKNOWN = "–"
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 _PLAIN = (str, bool, int, float, np.generic)
 
 
@@ -30,6 +32,17 @@ def plain_text(value: Any) -> str:
     if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, Real) and math.isnan(value)):
         return UNKNOWN
     return in_words(value)
+
+
+def readable(text: str) -> str:
+    r"""Return text without characters that no page may hold: control characters and halves of pairs.
+
+    Examples
+    --------
+    >>> readable("a\x00b")
+    'a�b'
+    """
+    return _CONTROL.sub("\ufffd", text)
 
 
 def number_of(value: Any) -> float | None:

@@ -39,9 +39,10 @@ def _found(name: str, result: AuditResult) -> Iterator[str]:
     yield f"{name}: {draws.name}: {plain_text(centre)} ({sure})."
     verdicts = result.verdicts
     flagged = verdicts[verdicts["flagged"]]
-    units = [plain_text(unit) for unit in flagged["unit"].head(_NAMED)]
-    which = f": {'; '.join(units)}{'; …' if len(flagged) > _NAMED else ''}" if units else ""
-    yield f"{name}: {len(flagged):,} of {len(verdicts):,} units that were examined are flagged{which}."
+    units = [plain_text(getattr(unit, "complainant", unit)) for unit in flagged["unit"].head(_NAMED)]
+    which = f": {'; '.join(units)}" if 0 < len(flagged) <= _NAMED else ""
+    rest = ", such as " + units[0] if len(flagged) > _NAMED else ""
+    yield f"{name}: {len(flagged):,} of {len(verdicts):,} units that were examined are flagged{which}{rest}."
 
 
 def _worlds(material: Material) -> Iterator[str]:
@@ -65,10 +66,15 @@ def _worlds(material: Material) -> Iterator[str]:
 def _overturned(material: Material) -> Iterator[str]:
     said = False
     for name, result in material.worlds_of(WorldsResult).items():
-        split = result.table[result.table["agreement"] == "some"].head(2)
-        for unit in split["unit"].tolist():
-            said = True
-            yield f"{name}: {result.statement(unit)}"
+        said = True
+        split = result.table[result.table["agreement"] == "some"]
+        if len(split):
+            yield (
+                f"{name}: {len(split):,} verdicts depend on which world is the right one. For example: "
+                f"{result.statement(split['unit'].iloc[0])}"
+            )
+        else:
+            yield f"{name}: no verdict differs between these worlds; one that is not among them might overturn it."
     for name, sweep in material.worlds_of(SweepResult).items():
         said = True
         yield f"{name}: {sweep.statement()}"

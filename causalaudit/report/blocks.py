@@ -8,8 +8,10 @@ import pandas as pd
 from causalaudit.markup import number_of, plain_text
 
 NOT_STATED = "not stated"
-MOST_ROWS = 400
+MOST_ROWS = 200
 """Rows of a table that are embedded; the whole is in the CSV file."""
+PRINTED_ROWS, PRINTED_COLUMNS = 25, 12
+"""How much of a table paper shows."""
 
 
 @dataclass(frozen=True)

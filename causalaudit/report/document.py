@@ -1,7 +1,9 @@
 """The document of a report: its parts in the order in which regulators and reviewers ask for them."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from causalaudit.markup import plain_text
 from causalaudit.report.answer import answer_of
 from causalaudit.report.blocks import Document, Section
 from causalaudit.report.drafting import Material
@@ -42,8 +44,16 @@ def _stated(title: str, name: str, material: Material, known: dict[str, Any] | N
 def _people(material: Material) -> dict[str, Any]:
     """Return whom the audits compare."""
     asked = [one.settings.get("protected") for one in material.results.values()]
-    words = dict.fromkeys(str(one) for one in asked if one is not None)
+    words = dict.fromkeys(_compared(one) for one in asked if one is not None)
     return {"protected": "; ".join(words)} if words else {}
+
+
+def _compared(protected: Any) -> str:
+    """Return what `settings` say of the protected column in words: a pair is a level and whom it is compared with."""
+    if not isinstance(protected, Mapping):
+        return plain_text(protected)
+    levels = {name: one if isinstance(one, list | tuple) else [one] for name, one in protected.items()}
+    return "; ".join(f"{name}: {' against '.join(map(str, one))}" for name, one in levels.items())
 
 
 def _data(material: Material) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from causalaudit.errors import SavedFileError
-from causalaudit.markup import in_words, number_of
+from causalaudit.markup import in_words, number_of, readable
 from causalaudit.report.blocks import Table
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -125,4 +125,5 @@ def guarded(text: str) -> str:
     >>> guarded("=HYPERLINK(1)"), guarded("  +1"), guarded("plain")
     ("'=HYPERLINK(1)", "'  +1", 'plain')
     """
+    text = readable(text)
     return f"'{text}" if text.lstrip().startswith(_FORMULA) or text.startswith(_FORMULA) else text

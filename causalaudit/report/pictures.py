@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from causalaudit.errors import CausalAuditError
+from causalaudit.markup import readable
 from causalaudit.report.blocks import Block, Picture, Sentence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
-_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _REFERENCE = re.compile(r"url\(#([^)]*)\)")
+_LONGEST, _LINES = 44, 4  # letters and lines of a name in a plot
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # names of people and groups stay text, in whatever script
     "svg.hashsalt": "causalaudit",
@@ -41,6 +42,7 @@ class Pictures:
             except CausalAuditError as error:
                 return Sentence(f"{caption}: no picture. {error}")
             text = StringIO()
+            _shorten_names(figure)
             try:
                 figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
             finally:
@@ -51,6 +53,24 @@ class Pictures:
         """Return a picture that is SVG already."""
         self._count += 1
         return Picture(own_names(svg, f"p{self._count}-", caption, description), caption, description)
+
+
+def _shorten_names(figure: Any) -> None:
+    """Cut names that are so long that nothing would be left of the plot; tables have the whole."""
+    from matplotlib.text import Text
+
+    for ax in figure.axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            labels = [label.get_text() for label in axis.get_ticklabels()]
+            if labels != [_short(label) for label in labels]:
+                axis.set_ticks(axis.get_ticklocs(), [_short(label) for label in labels])
+    for text in figure.findobj(Text):
+        text.set_text(_short(text.get_text()))
+
+
+def _short(name: str) -> str:
+    lines = [line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…" for line in str(name).split("\n")]
+    return "\n".join(lines[:_LINES])
 
 
 def own_names(svg: str, prefix: str, title: str, description: str) -> str:
@@ -64,7 +84,7 @@ def own_names(svg: str, prefix: str, title: str, description: str) -> str:
     """
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("xlink", _LINK)
-    root = ElementTree.fromstring(_NO_XML.sub("\ufffd", svg))
+    root = ElementTree.fromstring(readable(svg))
     for parent in list(root.iter()):
         for child in [one for one in parent if one.tag in (f"{{{_SVG}}}style", f"{{{_SVG}}}metadata")]:
             parent.remove(child)  # a style sheet inside of a picture would hold for the whole page
@@ -75,7 +95,7 @@ def own_names(svg: str, prefix: str, title: str, description: str) -> str:
     root.attrib |= {"stroke-linejoin": "round", "stroke-linecap": "butt"}
     for place, (tag, text) in enumerate((("title", title), ("desc", description))):
         child = ElementTree.Element(f"{{{_SVG}}}{tag}", {"id": f"{prefix}{'title' if place == 0 else 'description'}"})
-        child.text = _NO_XML.sub("\ufffd", text)
+        child.text = readable(text)
         root.insert(place, child)
     return ElementTree.tostring(root, encoding="unicode")
 

@@ -11,10 +11,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from causalaudit.markup import STYLE
+from causalaudit.markup import STYLE, readable
 from causalaudit.report.blocks import (
     MOST_ROWS,
     NOT_STATED,
+    PRINTED_COLUMNS,
+    PRINTED_ROWS,
     Block,
     Code,
     Document,
@@ -37,10 +39,12 @@ def as_html(document: Document, folder: str) -> str:
     )  # fmt: skip
     environment.filters["svg"] = _svg
     script = _text("report.js")
-    return environment.get_template("report.html.jinja").render(
-        document=document, folder=folder, not_stated=NOT_STATED, most=MOST_ROWS,
-        style=Markup(STYLE + _text("report.css")), script=Markup(script), script_digest=_digest(script),
-    )  # fmt: skip
+    known = {
+        "document": document, "folder": folder, "not_stated": NOT_STATED, "most": MOST_ROWS,
+        "printed_rows": PRINTED_ROWS, "printed_columns": PRINTED_COLUMNS, "script": Markup(script),
+        "style": Markup(STYLE + _text("report.css")), "script_digest": _digest(script),
+    }  # fmt: skip
+    return readable(environment.get_template("report.html.jinja").render(known))
 
 
 def _digest(script: str) -> str:
@@ -64,7 +68,7 @@ def as_markdown(document: Document, folder: str) -> str:
         lines += [f"## {title}", "", *(f"- {markdown_text(text)}" for text in sentences), ""]
     for section in document.sections:
         lines += _section(section, 2, folder)
-    return "\n".join(lines).rstrip() + "\n"
+    return readable("\n".join(lines).rstrip()) + "\n"
 
 
 def markdown_text(text: str) -> str:

@@ -18,8 +18,7 @@
     heads.forEach(function (head, place) {
       const button = document.createElement("button");
       button.type = "button";
-      button.textContent = head.textContent;
-      head.textContent = "";
+      button.append(...head.childNodes);
       head.appendChild(button);
       button.addEventListener("click", function () {
         const before = head.getAttribute("aria-sort");
@@ -41,7 +40,7 @@
   }
   function filterable(box, table) {
     const rows = Array.from(table.tBodies[0].rows);
-    if (rows.length < 6) { return; }
+    if (rows.length < 11) { return; }
     const label = document.createElement("label");
     label.className = "filter";
     const words = document.createElement("span");
