@@ -67,6 +67,7 @@ def _say_costs(talk: Talk, estimate: Estimate) -> None:
     talk.say(f"  {_duration(estimate.seconds):>10}  in all, and {estimate.memory / 2**30:.1f} GiB of memory")
     talk.result["estimate"] = {
         "seconds": round(estimate.seconds, 1),
+        "computing_seconds": round(estimate.seconds / estimate.busy, 1),
         "memory_bytes": int(estimate.memory),
         "stages": {cost.stage: round(cost.seconds, 2) for cost in estimate.costs},
     }

@@ -87,6 +87,7 @@ class SituationTesting(Comparing):
     """Who was discriminated: the arguments of `causalaudit.situation_testing`."""
 
     kind: Literal["situation_testing"]
+    """Which audit it is."""
     protected: Annotated[
         dict[str, Level | Annotated[list[Level], Field(min_length=2, max_length=2)] | ShiftTable],
         Field(min_length=1, max_length=1),
@@ -116,6 +117,7 @@ class ErrorRates(Comparing):
     """Why error rates are unequal: the arguments of `causalaudit.decompose_error_rates`."""
 
     kind: Literal["error_rates"]
+    """Which audit it is."""
     protected: str | Annotated[Protected, Field(min_length=1, max_length=1)]
     """`{column = ["level", "reference"]}`, or a column of two levels."""
     outcome: str
@@ -142,6 +144,7 @@ class Recourse(Comparing):
     """Who can turn a rejection: the arguments of `causalaudit.audit_recourse`."""
 
     kind: Literal["recourse"]
+    """Which audit it is."""
     protected: str | Annotated[Protected, Field(min_length=1, max_length=1)]
     """`{column = "level"}`, `{column = ["level", "reference"]}`, or a column of two levels."""
     features: Features
@@ -174,6 +177,7 @@ class BiasScan(Comparing):
     """Which subgroup is treated most differently: the arguments of `causalaudit.scan_bias`."""
 
     kind: Literal["bias_scan"]
+    """Which audit it is."""
     protected: Annotated[Protected, Field(min_length=1, max_length=1)]
     """`{column = "level"}`, or `{column = ["level", "reference"]}`."""
     outcome: str
@@ -224,6 +228,7 @@ class ImpactRatios(Audit):
     """Selection rates beside one another: the arguments of `causalaudit.impact_ratios`."""
 
     kind: Literal["impact_ratios"]
+    """Which audit it is."""
     columns: Features
     """The columns of categories, such as sex and race."""
     rate: Literal["selection", "scoring"] = "selection"

@@ -98,7 +98,8 @@ class Estimator:
         wall, computing = time.monotonic(), time.process_time()
         with warnings.catch_warnings(), parallel_config("sequential"):
             warnings.simplefilter("ignore", CausalAuditWarning)
-            costs = [cost for world in self.prepared.models for cost in self._world(world)]
+            costs = [Cost("start", computing)]  # what this process has done so far, an audit does as well
+            costs += [cost for world in self.prepared.models for cost in self._world(world)]
             costs += [*self._comparisons(), self._report()]
         busy = (time.monotonic() - wall) / max(1e-9, time.process_time() - computing)
         costs = [Cost(cost.stage, cost.seconds * busy) for cost in costs]
