@@ -64,7 +64,7 @@ class ImpactRatiosResult(AuditResult):
         return (
             f"the smallest impact ratio is {row['impact_ratio']:.2f} ({confidence:.0%} confidence interval from "
             f"{row['ratio_low']:.2f} to {row['ratio_high']:.2f}), of {self.categories[least]}. "
-            f"{number} of {int(self._judged.sum())} categories are flagged: all of their interval is below "
+            f"{number} of {int(self._judged.sum())} categories are flagged; one is, if all of its interval is below "
             f"{self.settings['threshold']:g}."
         )
 

@@ -1,6 +1,7 @@
 """The first screen: what was asked, what was found and how surely, in which worlds, and what would overturn it."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from causalaudit.association import ImpactRatiosResult
 from causalaudit.markup import plain_text
@@ -39,10 +40,15 @@ def _found(name: str, result: AuditResult) -> Iterator[str]:
     yield f"{name}: {draws.name}: {plain_text(centre)} ({sure})."
     verdicts = result.verdicts
     flagged = verdicts[verdicts["flagged"]]
-    units = [plain_text(getattr(unit, "complainant", unit)) for unit in flagged["unit"].head(_NAMED)]
+    units = [_named(unit) for unit in flagged["unit"].head(_NAMED)]
     which = f": {'; '.join(units)}" if 0 < len(flagged) <= _NAMED else ""
     rest = ", such as " + units[0] if len(flagged) > _NAMED else ""
     yield f"{name}: {len(flagged):,} of {len(verdicts):,} units that were examined are flagged{which}{rest}."
+
+
+def _named(unit: Any) -> str:
+    """Return a unit in words: of a complainant it is enough who it is, as the title says the rest."""
+    return f"complainant {unit.complainant}" if hasattr(unit, "complainant") else plain_text(unit)
 
 
 def _worlds(material: Material) -> Iterator[str]:

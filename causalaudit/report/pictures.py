@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _REFERENCE = re.compile(r"url\(#([^)]*)\)")
-_LONGEST, _LINES = 44, 4  # letters and lines of a name in a plot
+_LONGEST, _LINES = 64, 4  # letters and lines of a name in a plot
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # names of people and groups stay text, in whatever script
     "svg.hashsalt": "causalaudit",

@@ -140,7 +140,7 @@ def _plain_block(block: Block, folder: str) -> dict[str, Any]:
         case Sentence():
             return {"text": block.text, "warning": block.warning}
         case Fields():
-            return {"fields": dict(block.rows)}
+            return {"fields": [{"name": name, "value": value} for name, value in block.rows]}
         case Code():
             return {"caption": block.caption, "code": block.text}
         case Picture():
