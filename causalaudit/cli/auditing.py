@@ -50,9 +50,11 @@ def report_again(talk: Talk, path: Path) -> None:
     """Write the report of a finished run again."""
     folder = RunFolder(path)
     said = folder.description()
-    configuration = path / said["configuration"]
-    data = None if said["data"] is None else path / said["data"]
-    run = Run(prepare(read_configuration(os.path.normpath(configuration)), data), folder)
+    home = path.resolve()
+    configuration = Path(os.path.normpath(home / said["configuration"]))
+    talk.aside(f"configuration: {configuration}")
+    data = None if said["data"] is None else home / said["data"]
+    run = Run(prepare(read_configuration(configuration), data), folder)
     with folder.locked():
         page = _write(run, run.answers())
         _describe(run, data)

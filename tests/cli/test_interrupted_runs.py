@@ -1,5 +1,6 @@
 """Audits that are killed go on where they were, and end with the bits of one that was not."""
 
+import json
 import multiprocessing
 import os
 import signal
@@ -8,6 +9,9 @@ import time
 import numpy as np
 import pytest
 from tiny_audits import CONFIGURATION, write_audit
+from typer.testing import CliRunner
+
+from causalaudit.cli import app
 
 KILLS = 20
 SMALL = CONFIGURATION[: CONFIGURATION.index("[[world]]")]
@@ -71,6 +75,28 @@ def test_an_audit_killed_twenty_times_ends_with_the_same_bits(tmp_path):
     process.join()
     assert process.exitcode == 0
     assert contents(out) == expected
+
+
+@pytest.mark.slow
+def test_workers_give_the_same_bits(tmp_path):
+    path = write_audit(tmp_path, CONFIGURATION)
+    for out, options in (("one", []), ("two", ["--workers", "2"])):
+        result = CliRunner().invoke(app, ["audit", str(path), "--out", str(tmp_path / out), *options])
+        assert result.exit_code == 0, result.stderr
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+@pytest.mark.slow
+def test_the_demo_is_a_whole_audit(tmp_path):
+    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "out"), "--json"])
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["report"] == str(tmp_path / "out" / "report.html")
+    assert len(found["audits"]) == 5
+    assert {len(worlds) for worlds in found["worlds"].values()} == {2}
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    for words in (*found["audits"], "An invented rule for loans", "Does the bank refuse women for being women?"):
+        assert words in page
 
 
 @pytest.mark.slow
