@@ -1,8 +1,10 @@
 """Audits that are killed go on where they were, and end with the bits of one that was not."""
 
+import contextlib
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import time
 
@@ -12,17 +14,16 @@ from tiny_audits import CONFIGURATION, write_audit
 from typer.testing import CliRunner
 
 from causalaudit.cli import app
+from causalaudit.configuration import read_configuration
+from causalaudit.errors import CausalAuditError
+from causalaudit.runs import Run, prepare, run_folder
 
 KILLS = 20
 SMALL = CONFIGURATION[: CONFIGURATION.index("[[world]]")]
 
 
-def audit(path, out):
-    """What a process does: all stages of the command, without the report."""
-    from causalaudit.configuration import read_configuration
-    from causalaudit.errors import CausalAuditError
-    from causalaudit.runs import Run, prepare, run_folder
-
+def audit(path, out, clock):
+    """What a process does: all stages of the command, without the report; and how long it computed."""
     prepared = prepare(read_configuration(path))
     run = Run(prepared, run_folder(prepared, out), progress=False)
     try:
@@ -30,12 +31,41 @@ def audit(path, out):
             run.compute()
     except CausalAuditError:
         os._exit(2)
+    clock.value = time.process_time()
 
 
 def started(server, path, out):
-    process = server.Process(target=audit, args=(path, out))
+    """A process that audits, and the clock of what it computes, which the load of the machine does not move."""
+    clock = server.Value("d", 0.0)
+    process = server.Process(target=audit, args=(path, out, clock))
     process.start()
-    return process
+    return process, clock
+
+
+def ended(server, path, out):
+    """The CPU seconds of an audit that nobody interrupts."""
+    process, clock = started(server, path, out)
+    process.join()
+    assert process.exitcode == 0
+    return clock.value
+
+
+def computed(process):
+    """The CPU seconds of another process so far (clock_getcpuclockid of Linux)."""
+    return time.clock_gettime((~process.pid << 3) | 2)
+
+
+def killed(server, path, out, moment):
+    """Kill an audit when it has computed for so long; tell whether it had not ended by then."""
+    process, _ = started(server, path, out)
+    while process.exitcode is None:
+        process.join(timeout=0.002)
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if computed(process) >= moment:
+                os.kill(process.pid, signal.SIGKILL)
+                process.join()
+    assert process.exitcode in (0, -signal.SIGKILL)
+    return process.exitcode != 0
 
 
 def contents(folder):
@@ -48,32 +78,27 @@ def contents(folder):
     }
 
 
+@pytest.fixture(scope="module")
+def server():
+    """Forks processes that have imported everything."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["causalaudit.runs", "causalaudit.cli.auditing"])
+    return context
+
+
 @pytest.mark.slow
-def test_an_audit_killed_twenty_times_ends_with_the_same_bits(tmp_path):
-    server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload(["causalaudit.runs"])
-    path, whole = write_audit(tmp_path / "audit", SMALL), tmp_path / "audit" / "whole"
-    began = time.monotonic()
-    process = started(server, path, whole)
-    process.join()
-    lasts = time.monotonic() - began
-    assert process.exitcode == 0
-    expected, rng, kills, finished = contents(whole), np.random.default_rng(0), 0, 0
+def test_an_audit_killed_twenty_times_ends_with_the_same_bits(tmp_path, server):
+    path = write_audit(tmp_path / "audit", SMALL)
+    whole, out = tmp_path / "audit" / "whole", tmp_path / "audit" / "killed"
+    lasts = ended(server, path, whole)
+    expected, rng, kills = contents(whole), np.random.default_rng(0), 0
     while kills < KILLS:
-        out = tmp_path / "audit" / f"run{finished}"
-        process = started(server, path, out)
-        process.join(timeout=rng.uniform(0, lasts))
-        if process.exitcode is None:
-            os.kill(process.pid, signal.SIGKILL)
-            process.join()
+        if killed(server, path, out, rng.uniform(0, lasts)):
             kills += 1
-        if process.exitcode != -signal.SIGKILL:
-            assert process.exitcode == 0
+        else:  # it has ended in spite of those that were killed before: begin anew
             assert contents(out) == expected
-            finished += 1
-    process = started(server, path, out := tmp_path / "audit" / f"run{finished}")
-    process.join()
-    assert process.exitcode == 0
+            shutil.rmtree(out)
+    ended(server, path, out)
     assert contents(out) == expected
 
 
@@ -100,10 +125,9 @@ def test_the_demo_is_a_whole_audit(tmp_path):
 
 
 @pytest.mark.slow
-def test_of_two_at_once_one_is_refused(tmp_path):
-    server = multiprocessing.get_context("forkserver")
+def test_of_two_at_once_one_is_refused(tmp_path, server):
     path = write_audit(tmp_path, SMALL)
-    processes = [started(server, path, tmp_path / "run") for _ in range(2)]
+    processes = [started(server, path, tmp_path / "run")[0] for _ in range(2)]
     for process in processes:
         process.join()
     assert sorted(process.exitcode for process in processes) == [0, 2]
