@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from causalaudit.cli import app
 from causalaudit.configuration import read_configuration
 from causalaudit.errors import CausalAuditError
-from causalaudit.runs import Run, prepare, run_folder
+from causalaudit.runs import Run, RunFolder, prepare, run_folder
 
 KILLS = 20
 SMALL = CONFIGURATION[: CONFIGURATION.index("[[world]]")]
@@ -126,8 +126,9 @@ def test_the_demo_is_a_whole_audit(tmp_path):
 
 @pytest.mark.slow
 def test_of_two_at_once_one_is_refused(tmp_path, server):
-    path = write_audit(tmp_path, SMALL)
-    processes = [started(server, path, tmp_path / "run")[0] for _ in range(2)]
-    for process in processes:
+    path, out = write_audit(tmp_path, SMALL), tmp_path / "run"
+    with RunFolder(out).locked():
+        process, clock = started(server, path, out)
         process.join()
-    assert sorted(process.exitcode for process in processes) == [0, 2]
+    assert (process.exitcode, clock.value) == (2, 0)
+    ended(server, path, out)
