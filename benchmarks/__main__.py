@@ -26,6 +26,7 @@ NAMES = (
     "many_worlds",
     "recourse",
     "situation_testing",
+    "worlds",
 )
 _VERDICTS = {True: "[green]met[/green]", False: "[red]missed[/red]", None: ""}
 

@@ -111,6 +111,8 @@ class SituationTesting(Comparing):
     """How alike two people are."""
     max_distance: Annotated[float, Field(ge=0)] | None = None
     """How far a member of a group may be."""
+    bounds: bool = False
+    """Find also what holds under every coupling of the worlds; with counterfactuals of finite variables."""
 
 
 class ErrorRates(Comparing):
@@ -134,6 +136,8 @@ class ErrorRates(Comparing):
     """The protected level, if it is not in `protected`."""
     population: Literal["standardise", "bootstrap", "simulate", "exact"] = "standardise"
     """Whose error rates they are."""
+    bounds: bool = False
+    """Find also what holds under every coupling of the worlds; of finite variables."""
     coupling: Coupling | dict[str, Coupling] | None = None
     """How worlds share noise."""
     draws: Count | None = None

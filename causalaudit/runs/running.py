@@ -112,7 +112,7 @@ class Run:
                 return self.prepared.question.audit(
                     audit,
                     lambda: self.posterior(world),
-                    lambda _: self.folder.read(self.draws_stage(world, intervention)),
+                    lambda _: self._draws(world, intervention, getattr(audit, "bounds", False)),
                     progress=self.progress,
                 )
 
@@ -224,6 +224,13 @@ class Run:
     def _data(self) -> dict[str, Any]:
         data = self.settings.data.model_dump(exclude={"path"})
         return {"data": self.prepared.people.digest, "reading": data, "versions": versions()}
+
+    def _draws(self, world: str, intervention: Intervention, bounds: bool) -> CounterfactualDraws:
+        """Return counterfactuals from their file; what holds under any coupling is known of new ones alone."""
+        if bounds:
+            return self.prepared.question.draws(self.posterior(world), intervention)
+        draws: CounterfactualDraws = self.folder.read(self.draws_stage(world, intervention))
+        return draws
 
     def _intervention(self, name: str | None) -> Any:
         return next((one for one in self.settings.intervention if one.name == name), None)
