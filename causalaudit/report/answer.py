@@ -1,5 +1,6 @@
 """The first screen: what was asked, what was found and how surely, in which worlds, and what would overturn it."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,18 +33,27 @@ def _found(name: str, result: AuditResult) -> Iterator[str]:
     if isinstance(result, ImpactRatiosResult):
         yield f"{name}: {result.words}"
         return
-    draws = result.headline
-    prob = float(result.settings.get("prob", _PROB))
-    centre, low, high = summary_of_draws(draws.to_numpy(dtype=float), prob)
-    between = f"from {plain_text(low)} to {plain_text(high)}"
-    sure = "no interval is known for this number" if low != low else f"{prob:.0%} credible interval {between}"
-    yield f"{name}: {draws.name}: {plain_text(centre)} ({sure})."
+    yield f"{name}: {result.headline.name}: {_with_interval(result)}."
     verdicts = result.verdicts
     flagged = verdicts[verdicts["flagged"]]
     units = [_named(unit) for unit in flagged["unit"].head(_NAMED)]
     which = f": {'; '.join(units)}" if 0 < len(flagged) <= _NAMED else ""
     rest = ", such as " + units[0] if len(flagged) > _NAMED else ""
     yield f"{name}: {len(flagged):,} of {len(verdicts):,} units that were examined are flagged{which}{rest}."
+
+
+def _with_interval(result: AuditResult) -> str:
+    """Return the number of an audit with the interval of its draws or, without draws, that of its estimate."""
+    draws, prob = result.headline.to_numpy(dtype=float), float(result.settings.get("prob", _PROB))
+    centre, low, high = summary_of_draws(draws, prob)
+    words = f"{prob:.0%} credible interval"
+    if len(draws) == 1 and "mean" in result.table and result.table["mean"].iloc[0] == centre:
+        kind = result.intervals.iloc[0]  # an estimate, of which the first row is the whole
+        low, high = (float(result.table[f"{kind['kind']}_{end}"].iloc[0]) for end in ("low", "high"))
+        words = f"{kind['level']:.0%} {kind['type']} interval"
+    if math.isnan(low):
+        return f"{plain_text(centre)} (a single number, of which no interval is known)"
+    return f"{plain_text(centre)} ({words} from {plain_text(low)} to {plain_text(high)})"
 
 
 def _named(unit: Any) -> str:

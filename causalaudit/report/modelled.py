@@ -5,8 +5,10 @@ import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
+from causalaudit.arviz_versions import effective_size
 from causalaudit.errors import CausalAuditError
 from causalaudit.inference import Posterior
 from causalaudit.inference.posterior.plots import plot_predictive
@@ -20,7 +22,8 @@ from causalaudit.worlds import DiagramTest, PriorSensitivity, test_diagram
 if TYPE_CHECKING:
     import xarray as xr
 
-_CODE = (
+_ENOUGH = 4  # draws, of which an effective size can be told
+_ASSUMED = (
     "The diagram (which arrows there are, and that no hidden cause is missing), the form of the equations, and how "
     "the worlds of a person share their noise (the couplings below) are assumed; data can refute some diagrams, and "
     "confirm none."
@@ -29,7 +32,7 @@ _CODE = (
 
 def model_section(material: Material) -> Section:
     """Return the causal model of each posterior: diagram, program, assumptions, implied independencies."""
-    known = {"assumptions": _CODE} if material.posteriors else {}
+    known = {"assumptions": _ASSUMED} if material.posteriors else {}
     blocks: list[Block] = [fields_of("model", material.context, known)]
     if not material.posteriors:
         blocks.append(Sentence("Causal model: not stated. Hand over posterior= to show diagram and program."))
@@ -162,9 +165,13 @@ def _checks(
 
 
 def _headlines(material: Material) -> pd.DataFrame:
+    """Return how well the draws of a posterior determine the number of each audit."""
     rows = []
     for name, result in material.results.items():
         draws = result.headline.to_numpy(dtype=float)
-        sd = float(draws.std(ddof=1)) if len(draws) > 1 else float("nan")
-        rows.append((name, result.headline.name, draws.mean(), sd, sd / len(draws) ** 0.5, len(draws)))
-    return pd.DataFrame(rows, columns=["audit", "number", "mean", "sd", "Monte-Carlo error of the mean", "draws"])
+        known = len(draws) >= _ENOUGH and np.isfinite(draws).all() and np.ptp(draws) > 0
+        sd = float(draws.std(ddof=1)) if known else np.nan
+        sizes = [effective_size(draws[None], kind) if known else np.nan for kind in ("bulk", "tail")]
+        rows.append((name, result.headline.name, draws.mean(), sd, len(draws), *sizes, sd / sizes[0] ** 0.5))
+    columns = ["audit", "number", "mean", "sd", "draws", "ESS, bulk", "ESS, tail", "Monte-Carlo error of the mean"]
+    return pd.DataFrame(rows, columns=columns)

@@ -1,6 +1,6 @@
 """Robustness: which assumptions were tried, and what they change, as a section."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -34,6 +34,7 @@ def _known(material: Material) -> dict[str, Any]:
         "worlds": _joined(f"{name}: {', '.join(one.worlds)}" for name, one in worlds.items()),
         "coupling": _joined(one.title for one in sweeps.values() if one.parameter == "r"),
         "confounding": _joined(one.title for one in sweeps.values() if one.parameter == "rho"),
+        "bounds": _joined(_bounds(material)),
     }
     pairs = [
         f"{name}: {pair.first} and {pair.second} share a hidden cause, correlation {pair.rho:+g}"
@@ -43,6 +44,14 @@ def _known(material: Material) -> dict[str, Any]:
     if pairs:
         known["confounding"] = _joined([*pairs, *filter(None, [known["confounding"]])])
     return {name: words for name, words in known.items() if words}
+
+
+def _bounds(material: Material) -> Iterator[str]:
+    """Yield which bounds over all couplings the audits give, and whether these are sharp."""
+    for name, result in material.results.items():
+        kinds = result.intervals
+        for kind in kinds[kinds["kind"] == "coupling"].to_dict("records"):
+            yield f"{name}: {kind['type']} bounds, about {kind['about']}"
 
 
 def _joined(words: Iterable[str]) -> str:
@@ -65,6 +74,7 @@ def _worlds(material: Material, name: str, result: WorldsResult) -> Section:
         (lambda: plot_variance_shares(result), "where the variance comes from"),
     )
     blocks: list[Block] = [
+        Sentence("Fit and weights say how well worlds predict what was observed, not which of them is causally true."),
         material.table(f"{name}: fit and answer of each world", result.summary()),
         material.table(f"{name}: in how many worlds units are flagged", result.agreement.rename_axis("worlds")),
     ]

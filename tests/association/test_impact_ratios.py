@@ -158,6 +158,20 @@ def test_a_result_is_kept_shown_and_drawn(tmp_path):
     assert "impact_ratio" in result.to_inference_data()["constant_data"]
 
 
+def test_of_many_categories_those_with_the_smallest_ratios_are_drawn():
+    groups = np.arange(70)
+    people = pd.DataFrame(
+        {"group": np.repeat(groups, 10), "hired": (np.arange(700) % 10 < groups.repeat(10) % 9).astype(int)}
+    )
+    result = ca.impact_ratios(people, "hired", ["group"], exclude_below=0)
+    ax = result.plot()
+    drawn = {text.get_text() for text in ax.get_yticklabels()}
+    least = result.table["impact_ratio"].nsmallest(50)
+    assert len(drawn) == 60
+    assert {result.categories[place] for place in least.index} <= drawn
+    assert ax.get_ylabel() == "60 of 70 categories, those with the smallest ratios"
+
+
 PEOPLE = pd.DataFrame({"sex": ["f", "m"] * 5, "one": "x", "hired": [0, 1] * 5, "chance": [0.25, 0.5] * 5, "word": "a"})
 
 

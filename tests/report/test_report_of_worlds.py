@@ -56,6 +56,7 @@ def test_every_assumption_that_was_tried_has_its_part(text):
     for heading in ("Worlds: couplings", "Sweep: sweep", "Edges: edges", "Model: shared", "Posterior: shared"):
         assert f"# {heading}\n" in text.replace("\\", "")
     assert "- **Other causal models**: couplings: shared, apart" in text
+    assert "not which of them is causally true" in text
     assert "- **Hidden confounding**: not stated" in text
     assert "- **Sensitivity to the prior**: The answer" in text
     assert "def linear\\_program" in text or "def linear_program" in text
