@@ -28,7 +28,9 @@ def test_a_page_runs_as_printed(path, monkeypatch, tmp_path):
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_tests_and_files_that_a_page_names_are_there(path):
     root = DOCS.parent
-    for named in re.findall(r"`((?:tests|benchmarks|notebooks|causalaudit|models)/[\w/.]*)(?:::(\w+))?`", path.read_text()):
+    for named in re.findall(
+        r"`((?:tests|benchmarks|notebooks|causalaudit|models)/[\w/.]*)(?:::(\w+))?`", path.read_text()
+    ):
         file, test = named
         assert (root / file).exists(), file
         if test:
