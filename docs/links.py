@@ -32,7 +32,8 @@ def _read(path: Path) -> _Page:
 
 def broken(site: Path) -> Iterator[str]:
     """Yield the links within the site that lead nowhere."""
-    for path in sorted(site.rglob("*.html")):
+    pages = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]  # those are templates
+    for path in pages:
         for link in _read(path).links:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
