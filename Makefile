@@ -22,7 +22,7 @@ $(STAMP): setup.cfg constraints.txt
 	touch $(STAMP)
 
 demo: install
-	$(RUN) causalaudit.demo --out out
+	$(RUN) causalaudit demo --out out
 
 lint: install
 	$(RUN) ruff check .
