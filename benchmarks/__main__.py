@@ -24,6 +24,7 @@ NAMES = (
     "latents",
     "many_worlds",
     "recourse",
+    "scale",
     "situation_testing",
 )
 _VERDICTS = {True: "[green]met[/green]", False: "[red]missed[/red]", None: ""}

@@ -1,8 +1,10 @@
 """The same bits on a cluster of dask: chains, chunks, permutations, whole worlds."""
 
 import os
+import signal
 import subprocess
 import sys
+from functools import partial
 
 import joblib
 import numpy as np
@@ -10,9 +12,11 @@ import pandas as pd
 import pyro
 import pyro.distributions as dist
 import pytest
+import torch
 
 import causalaudit as ca
 from causalaudit.errors import DataError
+from causalaudit.inference.calibration import calibrate
 from causalaudit.progress import parallel
 
 distributed = pytest.importorskip("distributed", reason="needs dask: pip install causalaudit[cluster]")
@@ -40,6 +44,23 @@ def equal_score(n):
     with pyro.plate("individuals", n):
         pyro.sample("sex", dist.Bernoulli(0.5))
         pyro.sample("score", dist.Normal(base, spread))
+
+
+def apart(n):
+    """No parameter enters two sites: each site is fitted on its own."""
+    mean, chance = pyro.sample("mean", dist.Normal(10.0, 5.0)), pyro.sample("chance", dist.Beta(1.0, 1.0))
+    with pyro.plate("individuals", n):
+        pyro.sample("score", dist.Normal(mean, 3.0))
+        pyro.sample("hired", dist.Bernoulli(chance))
+
+
+def hired_by_score(n):
+    base, gap = pyro.sample("base", dist.Normal(10.0, 5.0)), pyro.sample("gap", dist.Normal(0.0, 5.0))
+    slope = pyro.sample("slope", dist.Normal(0.0, 1.0))
+    with pyro.plate("individuals", n):
+        sex = pyro.sample("sex", dist.Bernoulli(0.5))
+        score = pyro.sample("score", dist.Normal(base + gap * sex, 3.0))
+        pyro.sample("hired", dist.Bernoulli(torch.sigmoid(slope * (score - 10.0))))
 
 
 def audit(posterior):
@@ -144,6 +165,100 @@ def test_worlds(cluster, posteriors):
         return ca.compare_worlds(posteriors, audit, progress=False)
 
     here, there = worlds(), on_the_cluster(worlds)
+    for name in ("table", "loo", "headline"):
+        pd.testing.assert_frame_equal(getattr(here, name), getattr(there, name), check_exact=True)
+
+
+def test_fits_by_component(cluster, people):
+    def by_component():
+        scm = ca.SCM(normal_score, levels=LEVELS)
+        return ca.fit(scm, people[["sex", "score"]], "laplace", draws=40, chains=2, seed=7, progress=False).idata
+
+    def three_components():
+        return ca.fit(ca.SCM(apart), people[["score", "hired"]], draws=40, chains=2, seed=7, progress=False).idata
+
+    for task in (by_component, three_components):
+        here, there = task(), on_the_cluster(task)
+        for group in ("posterior", "log_prior", "sample_stats"):
+            assert here[group].identical(there[group])
+
+
+def test_bootstraps(cluster, people):
+    scm = ca.SCM(hired_by_score, levels=LEVELS)
+    posterior = ca.fit(scm, people[["sex", "score", "hired"]], draws=20, chains=2, seed=0, progress=False)
+
+    def bootstrap():
+        return ca.decompose_error_rates(
+            posterior, hire, {"sex": "f"}, outcome="hired", features=["score"], population="bootstrap", draws=10,
+            progress=False,
+        )  # fmt: skip
+
+    here, there = bootstrap(), on_the_cluster(bootstrap)
+    np.testing.assert_array_equal(here.draws, there.draws)
+    pd.testing.assert_frame_equal(here.table, there.table, check_exact=True)
+
+
+def test_calibration(cluster, tmp_path):
+    def ranks(**more):
+        return calibrate(ca.SCM(mean_alone), n=20, data_sets=4, draws=9, seed=2, progress=False, **more).ranks
+
+    here, there = ranks(), on_the_cluster(lambda: ranks(path=tmp_path / "ranks.jsonl"))
+    pd.testing.assert_frame_equal(here, there, check_exact=True)
+    pd.testing.assert_frame_equal(here, ranks(path=tmp_path / "ranks.jsonl"), check_exact=True)
+
+
+class Sent:
+    """A large table that notes where it arrives."""
+
+    def __init__(self, notes):
+        self.notes, self.table = notes, np.arange(200_000.0)
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        with self.notes.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+
+    def total(self, power):
+        return float((self.table**power).sum())
+
+
+@pytest.mark.parametrize("bound", ["a method", "a partial"])
+def test_a_large_table_is_sent_to_a_worker_once(cluster, tmp_path, bound):
+    sent = Sent(tmp_path / "notes")
+    function = sent.total if bound == "a method" else partial(Sent.total, sent)
+    found = on_the_cluster(lambda: list(parallel(function, range(12), "Powers", progress=False)))
+    assert found == [sent.total(power) for power in range(12)]
+    arrived = sent.notes.read_text().split()
+    assert len(arrived) == len(set(arrived)) <= 2
+
+
+def killing(task, flag):
+    """Kill the worker that does this, the first time."""
+    try:
+        flag.touch(exist_ok=False)
+    except FileExistsError:
+        return task
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_is_killed_among_tasks(cluster, tmp_path):
+    def root(number):
+        if number == 5:
+            killing(number, tmp_path / "killed")
+        return number**0.5
+
+    found = on_the_cluster(lambda: list(parallel(root, range(12), "Roots", progress=False)))
+    assert (tmp_path / "killed").exists()
+    assert found == [number**0.5 for number in range(12)]
+
+
+def test_a_worker_is_killed_in_a_world(cluster, posteriors, tmp_path):
+    def killed(posterior):
+        return audit(killing(posterior, tmp_path / "killed"))
+
+    here = ca.compare_worlds(posteriors, audit, progress=False)
+    there = on_the_cluster(lambda: ca.compare_worlds(posteriors, killed, progress=False))
+    assert (tmp_path / "killed").exists()
     for name in ("table", "loo", "headline"):
         pd.testing.assert_frame_equal(getattr(here, name), getattr(there, name), check_exact=True)
 
