@@ -1,11 +1,10 @@
 """Every auditor, and counterfactuals, at ten thousand, a hundred thousand and a million people.
 
-Each is measured in a process of its own, at each size: CPU time, peak memory, and the exponent with which the time grows
-between the two largest sizes. Numbers differ between people, so that nothing is saved by counting equal rows.
+Each is measured in a process of its own, at each size: CPU time, peak memory, and the exponent with which the time
+grows between the two largest sizes. Numbers differ between people, so that nothing is saved by counting equal rows.
 """
 
 import multiprocessing
-import os
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -186,13 +185,11 @@ def growth(name: str, found: dict[int, tuple[float, float, float]]) -> list[Figu
 
 
 def run() -> Report:
-    """Measure all auditors at all sizes up to SCALE_PEOPLE, a million unless the environment says otherwise."""
-    largest = int(os.environ.get("SCALE_PEOPLE", SIZES[-1]))
-    sizes = [n for n in SIZES if n <= largest]
-    figures = [figure for name in ASKED for figure in growth(name, {n: alone(name, n) for n in sizes})]
+    """Measure all auditors at all sizes."""
+    figures = [figure for name in ASKED for figure in growth(name, {n: alone(name, n) for n in SIZES})]
     notes = [
-        "A process for each auditor and size; the CPU time is of the question alone, the peak memory of the process, which "
-        "includes the people and all that is imported. Exponent: of the CPU time in the people.",
+        "A process for each auditor and size; the CPU time is of the question alone, the peak memory of the process, "
+        "which includes the people and all that is imported. Exponent: of the CPU time in the people.",
         f"Counterfactuals: of a program fitted to {_FITTED:,} of the people, which is part of their time.",
     ]
     return Report(figures, notes)

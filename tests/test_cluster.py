@@ -238,7 +238,7 @@ def killing(task, flag):
         flag.touch(exist_ok=False)
     except FileExistsError:
         return task
-    os.kill(os.getpid(), signal.SIGKILL)
+    return os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_worker_is_killed_among_tasks(cluster, tmp_path):

@@ -5,7 +5,7 @@ Only chunks are read from the folder: what they are is said by the file beside t
 
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,11 @@ class CheckedChunks(MemoryStore):
     """
 
     def __init__(
-        self, folder: Path, known: Mapping[str, tuple[int, int, int]], metadata: dict[str, Any], read_only: bool = True
+        self,
+        folder: Path,
+        known: Mapping[str, tuple[int, int, int]],
+        metadata: MutableMapping[str, Any],
+        read_only: bool = True,
     ) -> None:
         super().__init__(metadata, read_only=read_only)
         self._folder, self._known = folder, known

@@ -137,7 +137,7 @@ def _store(path: Path, stated: Mapping[str, Any], checks: xr.Dataset) -> Any:
         if name in (".", "..") or "/" in name or "\\" in name or not _NUMBERS.fullmatch(dtype):
             raise SavedFileError(f"{path.name!r} claims a variable {name!r} of the type {str(dtype)[:40]!r}.")
         sizes, checksums = (checks[f"{what}_{number}"].to_numpy() for what in ("size", "checksum"))
-        if not sizes.shape == checksums.shape == _grid(shape, chunk):  # type: ignore[arg-type]
+        if not sizes.shape == checksums.shape == _grid(shape, chunk):
             raise SavedFileError(f"{path.name!r} claims chunks of {name!r} that are not all known.")
         places = {f"{name}/{row}.{column}": (row, column) for row, column in np.ndindex(sizes.shape)}
         _refuse_missing(path, name, places)

@@ -130,7 +130,7 @@ class _Unpacker:
         return pd.Index(values, dtype=values.dtype, name=self.unpack(value["name"]))
 
     def _multi_index(self, value: dict[str, Any]) -> pd.MultiIndex:
-        levels = [self._index(level) for level in _list(value["levels"])]
+        levels: list[Any] = [self._index(level) for level in _list(value["levels"])]
         codes: Any = [self._array(part) for part in _list(value["codes"])]
         for level, part in zip(levels, codes, strict=True):
             _check_codes(part, len(level))
