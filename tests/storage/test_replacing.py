@@ -111,16 +111,38 @@ def test_an_error_leaves_nothing(tmp_path):
     assert path.read_text() == "old"
 
 
+# For each line that it is sent it makes a process that saves one file after another until it is killed.
 SAVER = """
-import itertools, sys
+import itertools, os, sys
 import numpy as np, xarray as xr
 from causalaudit.storage import write_artefact
 
 arrays = xr.Dataset({"a": ("n", np.random.default_rng(0).random(500_000))})
-for seed in itertools.count(1):
-    print(seed, flush=True)
-    write_artefact(sys.argv[1], "value", {"seed": seed}, {"arrays": arrays})
+for _ in sys.stdin:
+    child = os.fork()
+    if not child:
+        for seed in itertools.count(1):
+            os.write(1, f"seed {seed}\\n".encode())
+            write_artefact(sys.argv[1], "value", {"seed": seed}, {"arrays": arrays})
+    os.write(1, f"process {child}\\n".encode())
+    os.waitpid(child, 0)
+    os.write(1, b"end\\n")
 """
+
+
+def killed_while_saving(saver, wait):
+    """Kill a process that saves, and return the last number that it began to save."""
+    told = {}
+    saver.stdin.write("\n")
+    saver.stdin.flush()
+    while len(told) < 2:
+        what, number = saver.stdout.readline().split()
+        told[what] = int(number)
+    time.sleep(wait)
+    os.kill(told["process"], signal.SIGKILL)
+    while (line := saver.stdout.readline()) != "end\n":
+        told["seed"] = int(line.split()[1])
+    return told["seed"]
 
 
 @pytest.mark.slow
@@ -129,18 +151,17 @@ def test_fifty_kills_while_saving(tmp_path):
     path, rng, littered = tmp_path / "x.nc", np.random.default_rng(0), 0
     expected = np.random.default_rng(0).random(500_000)
     arrays = xr.Dataset({"a": ("n", expected)})
-    for _ in range(50):
-        write_artefact(path, "value", {"seed": 0}, {"arrays": arrays})
-        assert [file.name for file in tmp_path.iterdir()] == ["x.nc"]
-        with subprocess.Popen([sys.executable, "-c", SAVER, str(path)], stdout=subprocess.PIPE, text=True) as saver:
-            saver.stdout.readline()
-            time.sleep(rng.uniform(0, 0.15))
-            saver.send_signal(signal.SIGKILL)
-            begun = [1, *map(int, saver.stdout.read().split())][-1]
-        littered += len(list(tmp_path.iterdir())) > 1
-        found = read_artefact(path)
-        assert found.header["seed"] in (begun - 1, begun)
-        np.testing.assert_array_equal(found.groups["arrays"]["a"], expected)
+    command, pipe = [sys.executable, "-c", SAVER, str(path)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as saver:
+        for _ in range(50):
+            write_artefact(path, "value", {"seed": 0}, {"arrays": arrays})
+            assert [file.name for file in tmp_path.iterdir()] == ["x.nc"]
+            begun = killed_while_saving(saver, rng.uniform(0, 0.15))
+            littered += len(list(tmp_path.iterdir())) > 1
+            found = read_artefact(path)
+            assert found.header["seed"] in (begun - 1, begun)
+            np.testing.assert_array_equal(found.groups["arrays"]["a"], expected)
+        saver.stdin.close()
     assert littered > 5  # kills came in the middle
     write_artefact(path, "value", {"seed": 0}, {"arrays": arrays})
     assert [file.name for file in tmp_path.iterdir()] == ["x.nc"]
