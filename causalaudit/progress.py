@@ -51,7 +51,7 @@ def _held_by_workers(backend: Any, function: Callable[[Task], Result]) -> Any:
     Every one of them, since what only one holds is lost if that is killed. Loky maps large arrays into memory itself.
     """
     client = getattr(backend, "client", None)  # that of dask has one; nobody who has no cluster imports it
-    return function if client is None else client.scatter(function, broadcast=True, hash=False)
+    return client.scatter(function, broadcast=True, hash=False) if hasattr(client, "scatter") else function
 
 
 def _by_one_worker(function: Callable[[Task], Result], task: Task) -> Result:
