@@ -36,7 +36,7 @@ def parallel(
 
     `joblib.parallel_config` decides on workers; by default there is one. Interrupting keeps what was
     yielded. What a task does in parallel itself is done one after another by its worker. What `function` holds is sent
-    to a worker once, not with each task: tables belong there.
+    to workers ahead, and not with each task: tables belong there.
     """
     backend, _ = get_active_backend()
     kind = "generator" if backend.supports_return_generator else "list"  # that of ray returns all results at once
