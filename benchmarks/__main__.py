@@ -24,8 +24,8 @@ NAMES = (
     "latents",
     "many_worlds",
     "recourse",
-    "scale",
     "situation_testing",
+    "worlds",
 )
 _VERDICTS = {True: "[green]met[/green]", False: "[red]missed[/red]", None: ""}
 
