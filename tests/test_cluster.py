@@ -12,7 +12,6 @@ import pandas as pd
 import pyro
 import pyro.distributions as dist
 import pytest
-import torch
 
 import causalaudit as ca
 from causalaudit.errors import DataError
@@ -52,15 +51,6 @@ def apart(n):
     with pyro.plate("individuals", n):
         pyro.sample("score", dist.Normal(mean, 3.0))
         pyro.sample("hired", dist.Bernoulli(chance))
-
-
-def hired_by_score(n):
-    base, gap = pyro.sample("base", dist.Normal(10.0, 5.0)), pyro.sample("gap", dist.Normal(0.0, 5.0))
-    slope = pyro.sample("slope", dist.Normal(0.0, 1.0))
-    with pyro.plate("individuals", n):
-        sex = pyro.sample("sex", dist.Bernoulli(0.5))
-        score = pyro.sample("score", dist.Normal(base + gap * sex, 3.0))
-        pyro.sample("hired", dist.Bernoulli(torch.sigmoid(slope * (score - 10.0))))
 
 
 def audit(posterior):
@@ -183,21 +173,6 @@ def test_fits_by_component(cluster, people):
             assert here[group].identical(there[group])
 
 
-def test_bootstraps(cluster, people):
-    scm = ca.SCM(hired_by_score, levels=LEVELS)
-    posterior = ca.fit(scm, people[["sex", "score", "hired"]], draws=20, chains=2, seed=0, progress=False)
-
-    def bootstrap():
-        return ca.decompose_error_rates(
-            posterior, hire, {"sex": "f"}, outcome="hired", features=["score"], population="bootstrap", draws=10,
-            progress=False,
-        )  # fmt: skip
-
-    here, there = bootstrap(), on_the_cluster(bootstrap)
-    np.testing.assert_array_equal(here.draws, there.draws)
-    pd.testing.assert_frame_equal(here.table, there.table, check_exact=True)
-
-
 def test_calibration(cluster, tmp_path):
     def ranks(**more):
         return calibrate(ca.SCM(mean_alone), n=20, data_sets=4, draws=9, seed=2, progress=False, **more).ranks
@@ -251,17 +226,6 @@ def test_a_worker_is_killed_among_tasks(cluster, tmp_path):
     found = on_the_cluster(lambda: list(parallel(root, range(12), "Roots", progress=False)))
     assert (tmp_path / "killed").exists()
     assert found == [number**0.5 for number in range(12)]
-
-
-def test_a_worker_is_killed_in_a_world(cluster, posteriors, tmp_path):
-    def killed(posterior):
-        return audit(killing(posterior, tmp_path / "killed"))
-
-    here = ca.compare_worlds(posteriors, audit, progress=False)
-    there = on_the_cluster(lambda: ca.compare_worlds(posteriors, killed, progress=False))
-    assert (tmp_path / "killed").exists()
-    for name in ("table", "loo", "headline"):
-        pd.testing.assert_frame_equal(getattr(here, name), getattr(there, name), check_exact=True)
 
 
 def test_an_error_of_a_worker_is_ours(cluster, posteriors):
