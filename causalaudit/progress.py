@@ -35,12 +35,23 @@ def parallel(
     """Yield ``function(task)`` for each task, in order, as soon as it is there.
 
     `joblib.parallel_config` decides on workers; by default there is one. Interrupting keeps what was
-    yielded. What a task does in parallel itself is done one after another by its worker.
+    yielded. What a task does in parallel itself is done one after another by its worker. What `function` holds is sent
+    to workers ahead, and not with each task: tables belong there.
     """
     backend, _ = get_active_backend()
     kind = "generator" if backend.supports_return_generator else "list"  # that of ray returns all results at once
-    results = Parallel(return_as=kind)(delayed(_by_one_worker)(function, task) for task in tasks)
+    held = _held_by_workers(backend, function)
+    results = Parallel(return_as=kind)(delayed(_by_one_worker)(held, task) for task in tasks)
     yield from watched(results, len(tasks), description, progress)
+
+
+def _held_by_workers(backend: Any, function: Callable[[Task], Result]) -> Any:
+    """Return what stands for a function in tasks: on a cluster of dask a reference to what every worker holds.
+
+    Every one of them, since what only one holds is lost if that is killed. Loky maps large arrays into memory itself.
+    """
+    client = getattr(backend, "client", None)  # that of dask has one; nobody who has no cluster imports it
+    return client.scatter(function, broadcast=True, hash=False) if hasattr(client, "scatter") else function
 
 
 def _by_one_worker(function: Callable[[Task], Result], task: Task) -> Result:

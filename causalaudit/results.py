@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.arviz_versions import InferenceData
+from causalaudit.errors import SavedFileError
 from causalaudit.markup import bold, paragraph, piece, table
 from causalaudit.storage import Artefact, pack, unpack, write_artefact
 
@@ -129,8 +130,16 @@ class SavedResult:
 
     @classmethod
     def from_artefact(cls, artefact: Artefact) -> "SavedResult":
-        """Return the result that a file holds."""
-        result: SavedResult = unpack(artefact.header["content"], artefact.groups["arrays"])
+        """Return the result that a file holds.
+
+        Raises
+        ------
+        SavedFileError
+            If it holds something else.
+        """
+        result = unpack(artefact.header["content"], artefact.groups["arrays"])
+        if type(result) is not cls:
+            raise SavedFileError(f"The file holds a {type(result).__name__} where a {cls.__name__} should be.")
         return result
 
 

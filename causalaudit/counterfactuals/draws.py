@@ -13,6 +13,7 @@ import xarray as xr
 from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.bounded import AnyCoupling
+from causalaudit.counterfactuals.stored import check_content, check_dataset, check_values
 from causalaudit.errors import CausalAuditError, SavedFileError
 from causalaudit.people import check_table
 from causalaudit.progress import pieces
@@ -21,6 +22,7 @@ from causalaudit.storage import Artefact, draws_in_memory, pack, unpack, write_a
 
 Do = Mapping[str, Any]
 KIND = "counterfactual draws"
+_SAVED = ("dataset", "factual", "do", "point", "settings", "completed", "bounds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +184,9 @@ class CounterfactualDraws:
             return
         dataset = self.dataset if names is None else self.dataset[list(names)]
         for part in pieces(dataset.sizes["draw"], budget=draws_in_memory(dataset.sizes["individual"])):
-            yield replace(self, dataset=dataset.isel(draw=part).load(), path=None, _abduction=None)
+            block = dataset.isel(draw=part).load()
+            check_values(block, _is_computed(self.settings))
+            yield replace(self, dataset=block, path=None, _abduction=None)
 
     def frame(self, draws: slice) -> pd.DataFrame:
         """Return the people of several draws below one another; the index repeats itself."""
@@ -241,14 +245,27 @@ class CounterfactualDraws:
                 f"These draws are saved already, in the folder {str(self.path)!r}, which may be copied: "
                 "causalaudit.load reads it."
             )
-        names = ("dataset", "factual", "do", "point", "settings", "completed", "bounds")
-        content, arrays = pack({name: getattr(self, name) for name in names})
+        content, arrays = pack({name: getattr(self, name) for name in _SAVED})
         write_artefact(path, KIND, {"content": content}, {"arrays": arrays})
 
     @classmethod
     def from_artefact(cls, artefact: Artefact) -> "CounterfactualDraws":
-        """Return the draws that a file holds."""
-        return cls(**unpack(artefact.header["content"], artefact.groups["arrays"]))
+        """Return the draws that a file holds.
+
+        Raises
+        ------
+        SavedFileError
+            If its parts do not fit one another, or codes are none of the levels.
+        """
+        content = unpack(artefact.header["content"], artefact.groups["arrays"])
+        check_content(content, _SAVED)
+        check_dataset(content["dataset"], content["factual"])
+        check_values(content["dataset"], _is_computed(content["settings"]))
+        return cls(**content)
+
+
+def _is_computed(settings: Mapping[str, Any]) -> bool:
+    return "posterior" in settings
 
 
 def typed_frame(factual: pd.DataFrame, values: Mapping[str, np.ndarray], dataset: xr.Dataset) -> pd.DataFrame:

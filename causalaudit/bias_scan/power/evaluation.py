@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,7 +24,8 @@ from causalaudit.errors import CausalAuditWarning, DataError, check_count, neare
 from causalaudit.people import check_seed, check_share, read_protected
 from causalaudit.progress import parallel
 from causalaudit.randomness import spawn
-from causalaudit.storage import Artefact, pack, storable, unpack, write_artefact
+from causalaudit.results import SavedResult
+from causalaudit.storage import storable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ _SCANS: dict[str, dict[str, Any]] = {
 
 @storable
 @dataclass(frozen=True, repr=False, eq=False)
-class PowerResult:
+class PowerResult(SavedResult):
     """Accuracy of detectors in an evaluation.
 
     Attributes
@@ -87,17 +87,6 @@ class PowerResult:
     def plot(self, against: str = "mu_sep", ax: "Axes | None" = None, **fixed: float) -> "Axes":
         """Draw accuracy against a setting of the experiments; see `causalaudit.plots.plot_power`."""
         return plot_power(self, against, ax, **fixed)
-
-    def save(self, path: str | Path) -> None:
-        """Write the result to one file; `causalaudit.load` reads it back."""
-        content, arrays = pack(self)
-        write_artefact(path, self.KIND, {"content": content}, {"arrays": arrays})
-
-    @classmethod
-    def from_artefact(cls, artefact: Artefact) -> "PowerResult":
-        """Return the result that a file holds."""
-        result: PowerResult = unpack(artefact.header["content"], artefact.groups["arrays"])
-        return result
 
 
 def experiments(full: bool = False) -> pd.DataFrame:

@@ -55,7 +55,7 @@ class ScanQuestion:
     criterion: Criterion
     groups: Groups
     positive: bool
-    index: "pd.Index[Any]"
+    index: pd.Index
     left_out: int
     protected: np.ndarray
     event: np.ndarray

@@ -23,6 +23,7 @@ from causalaudit.inference.posterior.storage import SavedPosterior, write_poster
 from causalaudit.scm import SCM
 from causalaudit.scm.noise import Coupling
 from causalaudit.scm.simulation import simulate
+from causalaudit.storage import believing
 from causalaudit.weights import effective_people, read_weights
 
 
@@ -294,11 +295,12 @@ class Posterior:
             compared, and the densities of stored draws are computed again. Also if the program has chosen another
             coupling (`SCM.with_coupling`); if it has chosen none, it takes the one that was saved.
         """
-        saved = SavedPosterior(Path(path))
-        scm = scm.with_columns_of(saved.data)
-        saved.refuse_another_structure(scm)
-        saved.refuse_other_equations(_density(scm, saved.data, saved.idata))
-        return cls(saved.under_its_coupling(scm), saved.data, saved.idata, saved.settings)
+        with believing(Path(path).name):
+            saved = SavedPosterior(Path(path))
+            scm = scm.with_columns_of(saved.data)
+            saved.refuse_another_structure(scm)
+            saved.refuse_other_equations(_density(scm, saved.data, saved.idata))
+            return cls(saved.under_its_coupling(scm), saved.data, saved.idata, saved.settings)
 
 
 def _density(scm: SCM, data: pd.DataFrame, idata: InferenceData) -> ProgramDensity:
