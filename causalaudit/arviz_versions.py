@@ -4,7 +4,6 @@ Every probability and kind of interval is given here, because the defaults of th
 when it is first needed.
 """
 
-import warnings
 from functools import cache
 from types import ModuleType
 from typing import Any, Literal, TypeAlias
@@ -12,6 +11,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 import xarray as xr
+
+from causalaudit.global_state import ignored_warnings
 
 InferenceData: TypeAlias = Any  # az.InferenceData, or xarray.DataTree with ArviZ 1: they share what is used of them
 
@@ -25,8 +26,7 @@ def import_arviz() -> ModuleType:
     ArviZ 0.23 announces its next version once a day, and notes the day in a file. Of two processes that write it at the
     same time one finds its own file gone and cannot be imported; by then the other has noted the day.
     """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "\\s*ArviZ is undergoing a major refactor", FutureWarning)
+    with ignored_warnings(FutureWarning, "\\s*ArviZ is undergoing a major refactor"):
         try:
             import arviz
         except FileNotFoundError:

@@ -7,6 +7,8 @@ from zlib import crc32
 import numpy as np
 from pyro.util import get_rng_state, set_rng_seed, set_rng_state
 
+from causalaudit.global_state import one_thread
+
 # The smallest uniform we hand out; log(0) never happens, and 1.0 is never drawn by numpy.
 _SMALLEST_UNIFORM = 2.0**-54
 
@@ -58,9 +60,10 @@ def dirichlet_weights(seed: int, key: str, draws: Iterable[int], people: int) ->
 @contextmanager
 def seeded(seed: int, *key: str | int) -> Iterator[None]:
     """Seed torch, numpy and `random` for the block, and put their states back after it."""
-    state = get_rng_state()
-    try:
-        set_rng_seed(int(spawn(seed, *key).generate_state(1)[0]))
-        yield
-    finally:
-        set_rng_state(state)
+    with one_thread():
+        state = get_rng_state()
+        try:
+            set_rng_seed(int(spawn(seed, *key).generate_state(1)[0]))
+            yield
+        finally:
+            set_rng_state(state)

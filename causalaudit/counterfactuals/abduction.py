@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import networkx as nx
@@ -13,6 +12,7 @@ import torch
 import xarray as xr
 
 from causalaudit.errors import InterventionError
+from causalaudit.global_state import cached_property
 from causalaudit.inference import Posterior
 from causalaudit.inference.density.joint_latents import JointLatents
 from causalaudit.inference.density.marginal import Marginal, Marginals, marginal_of

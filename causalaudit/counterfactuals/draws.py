@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.bounded import AnyCoupling
 from causalaudit.errors import CausalAuditError, SavedFileError
+from causalaudit.global_state import cached_property
 from causalaudit.people import check_table
 from causalaudit.progress import pieces
 from causalaudit.scm.columns import typed

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 
 from causalaudit.arviz_versions import group_names
 from causalaudit.counterfactuals.abduction import Abduction
+from causalaudit.global_state import cached_property
 from causalaudit.inference import Posterior
 from causalaudit.scm.noise import Coupling
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import torch
 
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.tabled import Tabled
+from causalaudit.global_state import cached_property
 from causalaudit.inference import Posterior
 from causalaudit.inference.influence import posterior_influence
 from causalaudit.inference.reweighting import refit

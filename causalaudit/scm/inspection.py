@@ -1,7 +1,6 @@
 """Read the structure of a program off its runs, and refuse what is not a structural causal model."""
 
 import traceback
-import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,7 @@ from pyro.ops.provenance import get_provenance
 from torch.distributions import Distribution
 
 from causalaudit.errors import ProgramError, nearest
+from causalaudit.global_state import ignored_warnings
 from causalaudit.randomness import seeded
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.given import Given
@@ -290,7 +290,7 @@ def _reaches(program: Program, values: Tensors, changed: str, name: str) -> bool
 
 
 def _gradient_flows(program: Program, values: Tensors, changed: str, name: str) -> bool:
-    with torch.enable_grad(), warnings.catch_warnings(action="ignore"):
+    with torch.enable_grad(), ignored_warnings():
         law = _laws(program, {**values, changed: values[changed].clone().requires_grad_()}, PEOPLE)[name]
         density = law.v if isinstance(law, dist.Delta) else law.log_prob(values[name])
     return bool(density.requires_grad)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -14,6 +14,7 @@ import xarray as xr
 from torch.distributions import OneHotCategorical
 
 from causalaudit.errors import DataError, ProgramError, check_count, nearest
+from causalaudit.global_state import cached_property
 from causalaudit.people import check_table
 from causalaudit.randomness import seeded
 from causalaudit.scm.columns import Codec, check_support, site_column

@@ -1,6 +1,5 @@
 """How well scans find a bias that is known to be there: the evaluation of section 3 of the paper."""
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +21,7 @@ from causalaudit.bias_scan.power.semisynthetic import (
 )
 from causalaudit.bias_scan.scan import scan_bias
 from causalaudit.errors import CausalAuditWarning, DataError, check_count, nearest
+from causalaudit.global_state import ignored_warnings
 from causalaudit.people import check_seed, check_share, read_protected
 from causalaudit.progress import parallel
 from causalaudit.randomness import spawn
@@ -242,8 +242,7 @@ def _scans(scale: str) -> dict[str, Detector]:
 
 def _scan(dataset: SemiSyntheticData, question: Mapping[str, Any]) -> np.ndarray:
     """Return whom a scan finds; its warnings about models are not for those who only count."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CausalAuditWarning)
+    with ignored_warnings(CausalAuditWarning):
         result = scan_bias(
             dataset.data, dataset.protected, OUTCOME, features=dataset.features, progress=False, **question
         )
