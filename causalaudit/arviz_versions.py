@@ -69,6 +69,21 @@ def add_group(draws: InferenceData, name: str, group: xr.Dataset) -> None:
         draws.add_groups({name: group})
 
 
+def copied(draws: InferenceData) -> InferenceData:
+    """Return draws that can be changed without changing these; log-likelihoods of people, which are large, are shared.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> draws = inference_data(posterior=xr.Dataset({"slope": (("chain", "draw"), [[0.5, 0.7]])}))
+    >>> copied(draws)["posterior"]["slope"].values[0, 0] = 0.0
+    >>> float(draws["posterior"]["slope"][0, 0])
+    0.5
+    """
+    groups = {name: group_of(draws, name) for name in group_names(draws)}
+    return inference_data(**{name: group.copy(deep=name != "log_likelihood") for name, group in groups.items()})
+
+
 def pareto_smoothed(log_weights: np.ndarray, efficiency: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Return Pareto-smoothed log-weights, which sum to one along the last axis, and k of each row.
 

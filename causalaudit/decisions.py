@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.callbacks import answer_of
 from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.errors import DataError
 from causalaudit.people import distinct_rows
@@ -42,7 +43,8 @@ class Asked:
 
     Notes
     -----
-    A decision is about one person at a time: where many rows are alike, each distinct one is asked about once.
+    A decision is about one person at a time: where many rows are alike, each distinct one is asked about once. It is
+    given copies, and a Series that it returns is aligned by label.
 
     Examples
     --------
@@ -98,10 +100,13 @@ class Asked:
         return people[names]
 
     def _in_batches(self, people: pd.DataFrame) -> np.ndarray:
-        ask: Any = self.decision.predict if hasattr(self.decision, "predict") else self.decision
         parts = [people if len(people) <= ROWS else people.iloc[part] for part in pieces(len(people), budget=ROWS)]
-        answers = [self._checked(np.asarray(ask(part)), len(part)) for part in parts]
+        answers = [self._ask(part) for part in parts]
         return answers[0] if len(answers) == 1 else np.concatenate(answers)
+
+    def _ask(self, people: pd.DataFrame) -> np.ndarray:
+        ask: Any = self.decision.predict if hasattr(self.decision, "predict") else self.decision
+        return self._checked(np.asarray(answer_of(ask, people, "The decision")), len(people))
 
     @staticmethod
     def _checked(answers: np.ndarray, people: int) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Counterfactuals by abduction, action and prediction, over all draws and people in one vectorised pass."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import torch
 import xarray as xr
 
 from causalaudit.arviz_versions import group_names
+from causalaudit.callbacks import answer_of
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.bounded import AnyCoupling
 from causalaudit.counterfactuals.draws import CounterfactualDraws, Do, typed_frame
@@ -198,8 +199,15 @@ def encode_do(scm: SCM, do: Do, people: pd.DataFrame) -> Tensors:
             raise InterventionError(f"{name!r} is a parameter of the program; only variables of people can be set.")
         if name not in scm.variables:
             raise InterventionError(f"There is no variable {name!r} to intervene on: {nearest(name, scm.variables)}")
-        tensors[name] = _encode_value(scm, name, value(people) if callable(value) else value, people)
+        tensors[name] = _encode_value(scm, name, _asked(name, value, people) if callable(value) else value, people)
     return tensors
+
+
+def _asked(name: str, function: Callable[[pd.DataFrame], Any], people: pd.DataFrame) -> Any:
+    try:
+        return answer_of(function, people, f"The function given for {name!r}")
+    except DataError as error:
+        raise InterventionError(str(error)) from error
 
 
 def _encode_value(scm: SCM, name: str, value: Any, people: pd.DataFrame) -> torch.Tensor:

@@ -1,6 +1,7 @@
 """How well scans find a bias that is known to be there: the evaluation of section 3 of the paper."""
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -270,5 +271,6 @@ def _evaluate(
             fair[key] = draw_fair_data(covariates, protected, seed=own, **process)
         dataset = inject(fair[key], seed=own, **signal)
         for name, detect in detectors.items():
-            rows.append({**setting, "dataset": number, "detector": name, "accuracy": dataset.accuracy(detect(dataset))})
+            found = dataset.accuracy(detect(deepcopy(dataset)))
+            rows.append({**setting, "dataset": number, "detector": name, "accuracy": found})
     return pd.DataFrame(rows)

@@ -84,10 +84,9 @@ def select_explainable_features(
     check_seed(seed)
     observed = observed_graph(graph, data)
     folds = StratifiedKFold(cv, shuffle=True, random_state=seed) if isinstance(cv, int) else cv
-    truth = data[outcome]
 
     def score(features: frozenset[str]) -> float:
-        chosen = data[[name for name in candidates if name in features]]
+        chosen, truth = data[[name for name in candidates if name in features]].copy(), data[outcome].copy()
         model = default_estimator(chosen) if estimator is None else estimator
         return float(np.mean(cross_val_score(model, chosen, truth, scoring=scoring, cv=folds, error_score="raise")))
 

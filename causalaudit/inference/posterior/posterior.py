@@ -1,6 +1,7 @@
 """The posterior: parameter draws beside the program and the data they belong to."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from causalaudit.arviz_versions import InferenceData, add_group, chain_table, group_names, statistics_table
+from causalaudit.arviz_versions import InferenceData, add_group, chain_table, copied, group_names, statistics_table
 from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference.density.joint_density import JointDensity
 from causalaudit.inference.density.log_density import ProgramDensity
@@ -265,6 +266,18 @@ class Posterior:
         {'gender': 'monotone', 'salary': 0.5, 'balance': 'monotone'}
         """
         return replace(self, scm=self.scm.with_coupling(coupling))
+
+    def copy(self) -> "Posterior":
+        """Return the same posterior with data, draws and settings of its own, which can be changed.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> posterior = ca.fit(ca.models.loan.linear(), ca.datasets.make_loan(50, seed=0))
+        >>> posterior.copy().data["salary"].equals(posterior.data["salary"])
+        True
+        """
+        return replace(self, data=self.data.copy(), idata=copied(self.idata), settings=deepcopy(self.settings))
 
     def save(self, path: str | Path) -> None:
         """Write the posterior, its data and settings to a netCDF file; `Posterior.load` reads it back.

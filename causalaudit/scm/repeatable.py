@@ -1,0 +1,37 @@
+"""Programs whose numbers are the same whenever they are run, but for what Pyro draws at their sites."""
+
+from collections.abc import Callable, Mapping
+from itertools import starmap
+
+import torch
+from pyro.util import get_rng_state
+
+from causalaudit.errors import ProgramError
+from causalaudit.randomness import seeded
+
+_GENERATORS = {"numpy": "numpy", "random": "Python's random"}
+
+
+def refuse_other_randomness(numbers: Callable[[], Mapping[str, tuple[torch.Tensor, ...]]]) -> None:
+    """Refuse a program that draws random numbers beside its sites.
+
+    Parameters
+    ----------
+    numbers
+        Runs the program, with a value for each of its sites so that it has nothing to draw, and returns its numbers.
+    """
+    with seeded(0, "inspection"):
+        before, one = get_rng_state(), numbers()
+        after, other = get_rng_state(), numbers()
+    drawn = [words for name, words in _GENERATORS.items() if repr(before[name]) != repr(after[name])]
+    same = all(all(starmap(_identical, zip(parts, other[name], strict=True))) for name, parts in one.items())
+    if drawn or not same:
+        raise ProgramError(
+            f"The program draws random numbers {f'from the global state of {drawn[0]}' if drawn else 'of its own'}, "
+            "beside its sites, so that no seed repeats its results. Write what is random as pyro.sample, and draw "
+            "constants once, outside of the program."
+        )
+
+
+def _identical(one: torch.Tensor, two: torch.Tensor) -> bool:
+    return bool(torch.equal(one, two) or torch.allclose(one.double(), two.double(), rtol=0, atol=0, equal_nan=True))
