@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 from zlib import crc32
 
 import numpy as np
+import pandas as pd
 from pyro.util import get_rng_state, set_rng_seed, set_rng_state
 
 from causalaudit.global_state import one_thread
@@ -43,6 +45,26 @@ def uniforms(seed: int, key: str, draws: np.ndarray, shape: tuple[int, ...]) -> 
     for position, draw in enumerate(draws):
         generator(seed, key, int(draw)).random(out=out[position])
     return np.maximum(out, _SMALLEST_UNIFORM, out=out)
+
+
+def label_places(index: "pd.Index[Any]") -> np.ndarray:
+    """Return the place of each label among all labels in order: random numbers go by it, whatever the order of rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> label_places(pd.Index(["cem", "ann", "bob"])).tolist(), label_places(pd.RangeIndex(3)).tolist()
+    ([2, 0, 1], [0, 1, 2])
+    """
+    if index.is_monotonic_increasing:
+        return np.arange(len(index))
+    try:
+        order = index.argsort()
+    except TypeError:  # labels of several kinds
+        order = np.argsort([f"{type(label).__name__} {label!r}" for label in index], kind="stable")
+    places = np.empty(len(index), dtype=int)
+    places[order] = np.arange(len(index))
+    return places
 
 
 def dirichlet_weights(seed: int, key: str, draws: Iterable[int], people: int) -> np.ndarray:

@@ -20,6 +20,7 @@ from causalaudit.inference import Posterior
 from causalaudit.inference.density.marginal_density import MarginalDensity
 from causalaudit.inference.density.patterns import check_missing
 from causalaudit.people import check_seed, check_table
+from causalaudit.randomness import label_places
 from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support
 from causalaudit.scm.handlers import Tensors
@@ -74,7 +75,8 @@ def counterfactuals(
         for programs all of whose variables are finite and known. They take 16 bytes × draws × people × values of the
         variables that the intervention reaches.
     seed
-        Same seed, same draws, whatever the chunks and the workers.
+        Same seed, same draws, whatever the chunks, the workers and the order of the rows: random numbers go by the
+        place of a person's label among the labels of all who are asked about.
     chunk
         Draws in one pass. By default so many that a variable takes 4 MiB in a pass; a pass holds a few dozen
         such arrays at once, besides the result, which takes 8 bytes (levels: 1) × draws × people × variables.
@@ -131,6 +133,7 @@ def counterfactuals(
         None if edges is None else _check_edges(scm, edges),
         check_seed(seed),
         chunk,
+        stations=None if people.index.is_monotonic_increasing else label_places(people.index),
     )
     if folder is not None:
         if bounds:
