@@ -255,11 +255,10 @@ def distinct_on_grid(columns: Sequence[np.ndarray]) -> DistinctRows | None:
 
 
 def draw_part(strata: np.ndarray, share: float, rng: np.random.Generator, index: "pd.Index[Any]") -> np.ndarray:
-    """Draw a share of the people of each stratum, as flags: a part that is like the whole, by label.
+    """Draw a share of the people of each stratum, by label, as flags: a part that is like the whole.
 
     Examples
     --------
-    >>> import numpy as np
     >>> part = draw_part(np.array([0, 0, 0, 0, 1, 1]), 0.5, np.random.default_rng(0), pd.RangeIndex(6))
     >>> int(part[:4].sum()), int(part[4:].sum())
     (2, 1)

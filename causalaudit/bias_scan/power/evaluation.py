@@ -181,7 +181,8 @@ def evaluate_power(
     alpha
         Level of the intervals of the means.
     seed
-        Same seed, same data, for any number of workers; experiments share the random numbers of a data set.
+        Same seed, same data, for any number of workers; experiments share the random numbers of a data set. They are
+        drawn row by row: the order of the rows is part of the question.
     progress
         Show a bar.
 

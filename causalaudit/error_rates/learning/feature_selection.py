@@ -58,7 +58,7 @@ def select_explainable_features(
     cv
         The number of folds, shuffled and stratified by outcome, or any splitter of scikit-learn.
     seed
-        For the folds.
+        For the folds, which go by the order of the rows: it is part of the question.
     progress
         Show a bar when it takes long.
 
