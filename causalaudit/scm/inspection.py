@@ -26,7 +26,7 @@ from causalaudit.scm.noise import has_shape, is_discrete, noise_of
 from causalaudit.scm.plain_torch import uses_plain_torch, with_pyro_families
 from causalaudit.scm.plates import plate_of_people, with_people_in
 from causalaudit.scm.precision import in_double, makes_single
-from causalaudit.scm.repeatable import refuse_other_randomness
+from causalaudit.scm.repeatable import refuse_unrepeatable
 from causalaudit.scm.tracing import PEOPLE, CheckedRun, finite_traces, same_sites, trace
 
 _RELATIVE = 1e-9  # how much a person's numbers may differ when others are in the table, relative to their unit
@@ -95,7 +95,7 @@ def inspect_program(program: Program, latents: Collection[str]) -> Structure:
         traces = finite_traces(program)
         first = traces[0]
         fixed = {name: value for name, value in first.values.items() if first.kinds[name] != "derived"}
-        refuse_other_randomness(partial(signatures, program, fixed, first))
+        refuse_unrepeatable(partial(signatures, program, fixed, first), fixed)
         single, several = (trace(program, n, seed=0) for n in (1, PEOPLE - 3))
         for other in (single, several):
             same_sites(first, other)

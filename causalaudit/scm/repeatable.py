@@ -12,16 +12,27 @@ from causalaudit.randomness import seeded
 _GENERATORS = {"numpy": "numpy", "random": "Python's random"}
 
 
-def refuse_other_randomness(numbers: Callable[[], Mapping[str, tuple[torch.Tensor, ...]]]) -> None:
-    """Refuse a program that draws random numbers beside its sites.
+def refuse_unrepeatable(
+    numbers: Callable[[], Mapping[str, tuple[torch.Tensor, ...]]], values: Mapping[str, torch.Tensor]
+) -> None:
+    """Refuse a program that draws random numbers beside its sites, or changes the values of its sites in place.
 
     Parameters
     ----------
     numbers
         Runs the program, with a value for each of its sites so that it has nothing to draw, and returns its numbers.
+    values
+        These values.
     """
+    given = {name: value.clone() for name, value in values.items()}
     with seeded(0, "inspection"):
         before, one = get_rng_state(), numbers()
+        for name, value in values.items():
+            if not _identical(value, given[name]):
+                raise ProgramError(
+                    f"The program changes {name!r} in place (such as {name} += 1): what was drawn or observed would be "
+                    f"another value from then on. Make a new tensor, as in {name} = {name} + 1."
+                )
         after, other = get_rng_state(), numbers()
     drawn = [words for name, words in _GENERATORS.items() if repr(before[name]) != repr(after[name])]
     same = all(all(starmap(_identical, zip(parts, other[name], strict=True))) for name, parts in one.items())

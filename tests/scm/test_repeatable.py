@@ -47,3 +47,15 @@ def test_a_program_that_draws_beside_its_sites_is_refused(shift, where):
 @pytest.mark.parametrize("shift", [lambda n: CONSTANT, lambda n: float(np.random.default_rng(3).normal())])
 def test_constants_are_not_refused(shift):
     assert ca.SCM(drawing(shift)).parameters == ("mean",)
+
+
+def test_a_program_that_changes_a_value_in_place_is_refused():
+    def program(n):
+        mean = normal("mean")
+        with people(n):
+            hours = normal("hours")
+            hours += 1.0
+            normal("wage", mean * hours)
+
+    with pytest.raises(ProgramError, match=r"changes 'hours' in place .* as in hours = hours \+ 1"):
+        ca.SCM(program)
