@@ -7,6 +7,7 @@ from auditors import fit_posterior, make_people, rule
 from sklearn.linear_model import LogisticRegression
 
 import causalaudit as ca
+from causalaudit.people import draw_part
 from causalaudit.randomness import label_places
 
 SEX = {"sex": "f"}
@@ -85,6 +86,15 @@ def test_a_split_scan(people, shuffled):
     assert (one.subgroup, one.n) == (other.subgroup, other.n)
     assert one.score == pytest.approx(other.score, rel=1e-9)
     pd.testing.assert_frame_equal(one.table, other.table, rtol=1e-9)
+
+
+def test_a_part_is_drawn_by_label():
+    strata, order = np.arange(200) % 3, np.random.default_rng(1).permutation(200)
+    part, other = (
+        draw_part(strata[rows], 0.5, np.random.default_rng(0), pd.RangeIndex(200)[rows])
+        for rows in (np.arange(200), order)
+    )
+    assert np.array_equal(other, part[order])
 
 
 @pytest.mark.parametrize("interval", ["wald", "bootstrap"])
