@@ -2,11 +2,13 @@
 
 import os
 import random
+import re
 import subprocess
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from threading import Event, RLock, Thread
 
 import joblib
@@ -171,3 +173,11 @@ except ValueError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "the first task fails\n")
+
+
+@pytest.mark.parametrize("room", ["scm", "inference", "counterfactuals"])
+def test_rooms_that_run_programs_have_no_properties_with_locks(room):
+    files = (Path(ca.__file__).parent / room).rglob("*.py")
+    assert [
+        file.name for file in files if re.search(r"from functools import .*cached_property", file.read_text())
+    ] == []
