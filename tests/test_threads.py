@@ -177,7 +177,6 @@ except ValueError as error:
 
 @pytest.mark.parametrize("room", ["scm", "inference", "counterfactuals"])
 def test_rooms_that_run_programs_have_no_properties_with_locks(room):
+    locked = re.compile("from functools import .*cached_property")
     files = (Path(ca.__file__).parent / room).rglob("*.py")
-    assert [
-        file.name for file in files if re.search(r"from functools import .*cached_property", file.read_text())
-    ] == []
+    assert [file.name for file in files if locked.search(file.read_text())] == []
