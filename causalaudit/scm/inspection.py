@@ -94,8 +94,6 @@ def inspect_program(program: Program, latents: Collection[str]) -> Structure:
     with numerics(), torch.no_grad():
         traces = finite_traces(program)
         first = traces[0]
-        fixed = {name: value for name, value in first.values.items() if first.kinds[name] != "derived"}
-        refuse_unrepeatable(partial(signatures, program, fixed, first), fixed)
         single, several = (trace(program, n, seed=0) for n in (1, PEOPLE - 3))
         for other in (single, several):
             same_sites(first, other)
@@ -112,6 +110,8 @@ def inspect_program(program: Program, latents: Collection[str]) -> Structure:
         for name in variables:
             if has_noise(first.laws[name]):
                 noise_of(first.laws[name], name)
+        fixed = {name: value for name, value in first.values.items() if first.kinds[name] != "derived"}
+        refuse_unrepeatable(partial(signatures, program, fixed, first), fixed)
         known = _tracked_parents(program, first)
         shape_has_parents = _verify_dependences(program, traces, known)
         _verify_alone(program, traces)

@@ -35,12 +35,13 @@ def refuse_unrepeatable(
                 )
         after, other = get_rng_state(), numbers()
     drawn = [words for name, words in _GENERATORS.items() if repr(before[name]) != repr(after[name])]
-    same = all(all(starmap(_identical, zip(parts, other[name], strict=True))) for name, parts in one.items())
-    if drawn or not same:
+    moved = [name for name, parts in one.items() if not all(starmap(_identical, zip(parts, other[name], strict=True)))]
+    if drawn or moved:
+        source = f"from the global state of {drawn[0]}" if drawn else "of its own"
+        effect = f", which move {', '.join(map(repr, moved))}" if moved else ""
         raise ProgramError(
-            f"The program draws random numbers {f'from the global state of {drawn[0]}' if drawn else 'of its own'}, "
-            "beside its sites, so that no seed repeats its results. Write what is random as pyro.sample, and draw "
-            "constants once, outside of the program."
+            f"The program draws random numbers {source}, beside its sites{effect}: no seed repeats its results. Write "
+            "what is random as pyro.sample, and draw constants once, outside of the program."
         )
 
 

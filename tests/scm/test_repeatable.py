@@ -39,7 +39,7 @@ def drawing(shift):
 )
 def test_a_program_that_draws_beside_its_sites_is_refused(shift, where):
     before = (random.getstate(), pyro.util.get_rng_state()["numpy"][1].tolist())
-    with pytest.raises(ProgramError, match=f"draws random numbers {where}.* Write what is random as pyro.sample"):
+    with pytest.raises(ProgramError, match=f"draws random numbers {where}.*Write what is random as pyro.sample"):
         ca.SCM(drawing(shift))
     assert (random.getstate(), pyro.util.get_rng_state()["numpy"][1].tolist()) == before
 
