@@ -102,7 +102,10 @@ class SCM:
 
     Notes
     -----
-    The noise of discrete variables is an assumption that data cannot check (see `couplings`).
+    A variable is a function of its causes and of a noise of its own (equation 1 of Alvarez and Ruggieri 2025, and of
+    the preliminary paper, whose additive noise is not asked for); noises are independent (equation 2), unless a latent
+    or `confounded` joins them. The noise of discrete variables is an assumption that data cannot check (see
+    `couplings`).
 
     Examples
     --------
