@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+STYLE = ("causalaudit/markup/style.css", "causalaudit/report/templates/report.html.jinja")
 
 
 @pytest.mark.slow
@@ -18,7 +19,7 @@ def test_the_wheel_has_the_models(tmp_path):
     subprocess.run(command, check=True)
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    for name in ("causalaudit/models/loan.py", "causalaudit/scm/program.py", "causalaudit/py.typed"):
+    for name in ("causalaudit/models/loan.py", "causalaudit/scm/program.py", "causalaudit/py.typed", *STYLE):
         assert name in names
     assert not [name for name in names if name.startswith(("tests", "benchmarks", "models/"))]
 
