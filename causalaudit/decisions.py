@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.callbacks import answer_of
 from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.errors import DataError
 from causalaudit.people import distinct_rows
@@ -42,7 +43,8 @@ class Asked:
 
     Notes
     -----
-    A decision is about one person at a time: where many rows are alike, each distinct one is asked about once.
+    A decision is about one person at a time: where many rows are alike, each distinct one is asked about once. It is
+    given copies, and a Series that it returns is aligned by label.
 
     Examples
     --------
@@ -106,7 +108,7 @@ class Asked:
         """Ask about some people; a column that a decision reads and is not given is an error for its user."""
         ask: Any = self.decision.predict if hasattr(self.decision, "predict") else self.decision
         try:
-            return np.asarray(ask(people))
+            return np.asarray(answer_of(ask, people, "The decision"))
         except (KeyError, AttributeError) as error:
             raise DataError(
                 f"The decision failed with {type(error).__name__}: {error}. It is given the columns "

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.errors import DataError, check_count, nearest
+from causalaudit.randomness import label_places
 from causalaudit.storage import storable
 
 FEW_VALUES = 10  # distinct numbers, up to which a column counts as discrete unless it is declared
@@ -253,17 +254,16 @@ def distinct_on_grid(columns: Sequence[np.ndarray]) -> DistinctRows | None:
     return DistinctRows(first[used], place[index], counts[used])
 
 
-def draw_part(strata: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Draw a share of the people of each stratum, as flags: a part that is like the whole.
+def draw_part(strata: np.ndarray, share: float, rng: np.random.Generator, index: "pd.Index[Any]") -> np.ndarray:
+    """Draw a share of the people of each stratum, by label, as flags: a part that is like the whole.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> part = draw_part(np.array([0, 0, 0, 0, 1, 1]), 0.5, np.random.default_rng(0))
+    >>> part = draw_part(np.array([0, 0, 0, 0, 1, 1]), 0.5, np.random.default_rng(0), pd.RangeIndex(6))
     >>> int(part[:4].sum()), int(part[4:].sum())
     (2, 1)
     """
-    order = rng.permutation(len(strata))
+    order = np.argsort(label_places(index))[rng.permutation(len(strata))]
     chosen = np.zeros(len(order), dtype=bool)
     for stratum in np.unique(strata):
         people = order[strata[order] == stratum]

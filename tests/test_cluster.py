@@ -12,6 +12,7 @@ import pandas as pd
 import pyro
 import pyro.distributions as dist
 import pytest
+import torch
 
 import causalaudit as ca
 from causalaudit.errors import DataError
@@ -234,3 +235,17 @@ def test_an_error_of_a_worker_is_ours(cluster, posteriors):
 
     with pytest.raises(DataError, match="audit must return the result of an auditor, but returned int in 'gap'"):
         on_the_cluster(lambda: ca.compare_worlds(posteriors, wrong, "equal", progress=False))
+
+
+def test_workers_that_are_threads_of_this_process(posteriors):
+    """They run one program at a time."""
+
+    def worlds():
+        return ca.compare_worlds(posteriors, audit, progress=False)
+
+    here = worlds()
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None):
+        there = on_the_cluster(worlds)
+    assert torch.get_default_dtype() == torch.float32
+    for name in ("table", "loo", "headline"):
+        pd.testing.assert_frame_equal(getattr(here, name), getattr(there, name), check_exact=True)

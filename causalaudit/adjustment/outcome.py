@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
 from causalaudit.adjustment.logistic import predict_logistic, regress
+from causalaudit.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,26 @@ def fit_estimator(
         Of the people; without weights all weigh alike.
     at
         The rows at which it predicts.
+
+    Raises
+    ------
+    DataError
+        If it predicts missing values.
     """
+    rows, event, at = rows.copy(), event.copy(), at.copy()  # a step of a pipeline may work in place
+    expected = _expected_by(model, rows, event, None if weight is None else weight.copy(), at)
+    missing = int(np.isnan(expected).sum())
+    if missing:
+        raise DataError(
+            f"The model {type(model).__name__} predicts a missing value for {missing} of {len(expected)} rows, "
+            "but expectations must be numbers: fit it so that it predicts for everybody."
+        )
+    return expected
+
+
+def _expected_by(
+    model: Any, rows: np.ndarray, event: np.ndarray, weight: np.ndarray | None, at: np.ndarray
+) -> np.ndarray:
     estimator = (
         LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000) if model is None else clone(model)
     )

@@ -1,6 +1,6 @@
 """Counterfactuals by abduction, action and prediction, over all draws and people in one vectorised pass."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import torch
 import xarray as xr
 
 from causalaudit.arviz_versions import group_names
+from causalaudit.callbacks import answer_of
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.bounded import AnyCoupling
 from causalaudit.counterfactuals.draws import CounterfactualDraws, Do, typed_frame
@@ -19,6 +20,7 @@ from causalaudit.inference import Posterior
 from causalaudit.inference.density.marginal_density import MarginalDensity
 from causalaudit.inference.density.patterns import check_missing
 from causalaudit.people import check_seed, check_table
+from causalaudit.randomness import label_places
 from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support
 from causalaudit.scm.handlers import Tensors
@@ -73,7 +75,8 @@ def counterfactuals(
         for programs all of whose variables are finite and known. They take 16 bytes × draws × people × values of the
         variables that the intervention reaches.
     seed
-        Same seed, same draws, whatever the chunks and the workers.
+        Same seed, same draws, whatever the chunks, the workers and the order of the rows: random numbers go by the
+        place of a person's label among the labels of all who are asked about.
     chunk
         Draws in one pass. By default so many that a variable takes 4 MiB in a pass; a pass holds a few dozen
         such arrays at once, besides the result, which takes 8 bytes (levels: 1) × draws × people × variables.
@@ -130,6 +133,7 @@ def counterfactuals(
         None if edges is None else _check_edges(scm, edges),
         check_seed(seed),
         chunk,
+        stations=None if people.index.is_monotonic_increasing else label_places(people.index),
     )
     if folder is not None:
         if bounds:
@@ -198,8 +202,15 @@ def encode_do(scm: SCM, do: Do, people: pd.DataFrame) -> Tensors:
             raise InterventionError(f"{name!r} is a parameter of the program; only variables of people can be set.")
         if name not in scm.variables:
             raise InterventionError(f"There is no variable {name!r} to intervene on: {nearest(name, scm.variables)}")
-        tensors[name] = _encode_value(scm, name, value(people) if callable(value) else value, people)
+        tensors[name] = _encode_value(scm, name, _asked(name, value, people) if callable(value) else value, people)
     return tensors
+
+
+def _asked(name: str, function: Callable[[pd.DataFrame], Any], people: pd.DataFrame) -> Any:
+    try:
+        return answer_of(function, people, f"The function given for {name!r}")
+    except DataError as error:
+        raise InterventionError(str(error)) from error
 
 
 def _encode_value(scm: SCM, name: str, value: Any, people: pd.DataFrame) -> torch.Tensor:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.bounded import AnyCoupling
 from causalaudit.counterfactuals.stored import check_content, check_dataset, check_values
 from causalaudit.errors import CausalAuditError, SavedFileError
-from causalaudit.people import check_table
+from causalaudit.global_state import cached_property
+from causalaudit.people import check_table, pick_column
 from causalaudit.progress import pieces
 from causalaudit.scm.columns import typed
 from causalaudit.storage import Artefact, draws_in_memory, pack, unpack, write_artefact
@@ -85,7 +85,8 @@ class CounterfactualDraws:
         ----------
         frame
             The counterfactual people, with the index of the factual ones. It may hold more people than an audit
-            asks about; only the columns that the audit compares (and a decision read from a column) are required.
+            asks about; only the columns that the audit compares (and a decision read from a column) are required. In
+            columns of text no value may be missing.
         do
             A record of the intervention; not checked.
 
@@ -103,7 +104,7 @@ class CounterfactualDraws:
             if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
                 variables[str(name)] = (("draw", "individual"), column.to_numpy(dtype=float)[None])
             else:
-                codes, levels = pd.factorize(column, sort=True)
+                codes, levels = pd.factorize(pick_column(frame, name, "column"), sort=True)
                 attributes = {"levels": list(levels)}
                 variables[str(name)] = (("draw", "individual"), codes.astype(np.int32)[None], attributes)
         coordinates = {"draw": [0], "individual": frame.index.to_numpy()}

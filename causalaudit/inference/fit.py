@@ -95,6 +95,10 @@ def fit(
     value itself. The cost grows with the number of patterns of missing columns. A program without free
     parameters is legal: then the data are recorded, and every draw is the program itself.
 
+    **Threads.** A process runs one program at a time: of threads that fit, or ask for counterfactuals, at once, the
+    others wait. Meanwhile torch's default type is float64, also for code of your own in another thread. Where
+    `joblib.parallel_config` asks for threads, tasks are done by as many processes.
+
     **Weights.** Somebody with the weight w counts w times in the log-likelihood, a pseudo-likelihood; weights are
     scaled so that they add up to the number of people who have one that is not zero. It has its maximum where that of
     the population is, whatever people were sampled by, if weights are the inverse of the probability of being sampled.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -13,6 +13,7 @@ import xarray as xr
 from torch.distributions import OneHotCategorical
 
 from causalaudit.errors import DataError, ProgramError, check_count, nearest
+from causalaudit.global_state import cached_property
 from causalaudit.markup import bold, paragraph, piece, table
 from causalaudit.people import check_table
 from causalaudit.randomness import seeded

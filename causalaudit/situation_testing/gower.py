@@ -11,6 +11,7 @@ from causalaudit.errors import DataError, nearest
 from causalaudit.situation_testing.geometry import ComparedFeature, Geometry
 
 SCALES = ("range", "std", "authors")
+_NUMBERS_AS_OBJECTS = ("integer", "floating", "mixed-integer-float", "decimal")
 Distance = Callable[[pd.DataFrame, pd.DataFrame], Any]
 
 
@@ -108,7 +109,9 @@ def plain_feature(name: str, column: "pd.Series[Any]") -> ComparedFeature:
     """Return how a column is compared if nothing is said: as a number, by position, or by 0 or 1."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return ComparedFeature(name, pd.Index(column.cat.categories), overlap=not column.cat.ordered)
-    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+    if pd.api.types.is_bool_dtype(column):
+        return ComparedFeature(name, pd.Index(column.dropna().unique()), overlap=True)
+    if pd.api.types.is_numeric_dtype(column) or pd.api.types.infer_dtype(column) in _NUMBERS_AS_OBJECTS:
         return ComparedFeature(name, None, overlap=False)
     return ComparedFeature(name, pd.Index(column.dropna().unique()), overlap=True)
 

@@ -13,7 +13,13 @@ from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.errors import DataError
 from causalaudit.people import check_table, pick_column
 from causalaudit.results import AuditResult, headline_of, interval_table, verdict_table
-from causalaudit.situation_testing.group_comparison import adjusted, compare_groups, excluded_by_newcombe, p_values
+from causalaudit.situation_testing.group_comparison import (
+    adjusted,
+    compare_groups,
+    excluded_by_newcombe,
+    p_values,
+    warn_of_empty_groups,
+)
 from causalaudit.situation_testing.result import Complaint, SituationTestingResult
 from causalaudit.situation_testing.summary import count_cases
 from causalaudit.storage import storable
@@ -182,7 +188,9 @@ def multiple_discrimination(results: Sequence[SituationTestingResult]) -> Multip
         beyond = _joint(singles, common)
         columns["prob_beyond_tau"] = beyond.mean(axis=1).ravel()
         cases = np.count_nonzero(beyond, axis=2)
-    return MultipleDiscriminationResult(pd.DataFrame(columns, index=index), settings, singles, cases)
+    table = pd.DataFrame(columns, index=index)
+    warn_of_empty_groups(table["delta"])
+    return MultipleDiscriminationResult(table, settings, singles, cases)
 
 
 def _corrected(single: SituationTestingResult, index: "pd.Index[Any]", number: int) -> pd.DataFrame:

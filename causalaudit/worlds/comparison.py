@@ -184,7 +184,7 @@ class _World:
     def __call__(self, named: tuple[str, Posterior]) -> tuple[AuditResult, LeaveOneOut | None]:
         world, posterior = named
         try:
-            result = self.audit(posterior)
+            result = self.audit(posterior.copy())
             loss = None if self.scored is None else leave_one_out(posterior, self.people, self.scored)
         except CausalAuditError as error:
             raise type(error)(f"In the world {world!r}: {error}") from error

@@ -127,7 +127,7 @@ def prior_sensitivity(
             f"Pareto k of the power-scaled weights is {max(shapes):.2f}, and above {TRUSTED_K} they say nothing: a few "
             "draws carry all of the weight. Ask for more draws, or fit with other priors and compare_worlds."
         )
-    name, answer = _answer(audit(posterior))
+    name, answer = _answer(audit(posterior.copy()))
     _refuse_few("The audit's headline", len(answer))
     prior, likelihood = parts
     rows = [_row(quantity, draws, prior, likelihood, seed) for quantity, draws in _parameters(posterior).items()]

@@ -1,7 +1,7 @@
 """How well scans find a bias that is known to be there: the evaluation of section 3 of the paper."""
 
-import warnings
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,6 +21,7 @@ from causalaudit.bias_scan.power.semisynthetic import (
 )
 from causalaudit.bias_scan.scan import scan_bias
 from causalaudit.errors import CausalAuditWarning, DataError, check_count, nearest
+from causalaudit.global_state import ignored_warnings
 from causalaudit.people import check_seed, check_share, read_protected
 from causalaudit.progress import parallel
 from causalaudit.randomness import spawn
@@ -169,7 +170,8 @@ def evaluate_power(
     alpha
         Level of the intervals of the means.
     seed
-        Same seed, same data, for any number of workers; experiments share the random numbers of a data set.
+        Same seed, same data, for any number of workers; experiments share the random numbers of a data set. They are
+        drawn row by row: the order of the rows is part of the question.
     progress
         Show a bar.
 
@@ -231,8 +233,7 @@ def _scans(scale: str) -> dict[str, Detector]:
 
 def _scan(dataset: SemiSyntheticData, question: Mapping[str, Any]) -> np.ndarray:
     """Return whom a scan finds; its warnings about models are not for those who only count."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CausalAuditWarning)
+    with ignored_warnings(CausalAuditWarning):
         result = scan_bias(
             dataset.data, dataset.protected, OUTCOME, features=dataset.features, progress=False, **question
         )
@@ -260,5 +261,6 @@ def _evaluate(
             fair[key] = draw_fair_data(covariates, protected, seed=own, **process)
         dataset = inject(fair[key], seed=own, **signal)
         for name, detect in detectors.items():
-            rows.append({**setting, "dataset": number, "detector": name, "accuracy": dataset.accuracy(detect(dataset))})
+            found = dataset.accuracy(detect(deepcopy(dataset)))
+            rows.append({**setting, "dataset": number, "detector": name, "accuracy": found})
     return pd.DataFrame(rows)

@@ -35,6 +35,7 @@ from causalaudit.error_rates.explaining.uncertainty import EstimatedRates, resam
 from causalaudit.error_rates.groups import declared_levels
 from causalaudit.errors import CausalAuditWarning, DataError, check_count
 from causalaudit.people import Protected, check_features, check_seed, check_share, check_table
+from causalaudit.randomness import label_places
 from causalaudit.weights import read_weights
 
 Interval = Literal["wald", "bootstrap"]
@@ -172,7 +173,10 @@ def estimate_error_rates(
     estimator = Estimator.of(method, propensity, expectation, seed)
     alpha, seed = check_share("alpha", alpha), check_seed(seed)
     check_count("resamples", resamples)
+    if interval == "bootstrap" and resamples < 2:
+        raise DataError(f"resamples is {resamples}, but an interval needs at least 2, and a good one hundreds.")
     check_table(data)
+    data = data.iloc[np.argsort(label_places(data.index))]  # folds and resamples do not depend on the order of rows
     survey = None if weights is None else read_weights(data, weights)
     if survey is not None:
         data, survey = data[survey > 0], survey[survey > 0]

@@ -118,7 +118,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         Inverse strength of the ridge penalty of logistic regression, as in scikit-learn: on standardised features,
         against the loss summed over people and their weights.
     seed
-        For drawing decisions, counterfactuals, and the folds of models, margins and feature selection.
+        For drawing decisions, counterfactuals, and the folds of models, margins and feature selection: the order of
+        the rows is part of the question.
 
     Attributes
     ----------

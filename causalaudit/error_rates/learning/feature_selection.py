@@ -58,7 +58,7 @@ def select_explainable_features(
     cv
         The number of folds, shuffled and stratified by outcome, or any splitter of scikit-learn.
     seed
-        For the folds.
+        For the folds, which go by the order of the rows: it is part of the question.
     progress
         Show a bar when it takes long.
 
@@ -84,10 +84,9 @@ def select_explainable_features(
     check_seed(seed)
     observed = observed_graph(graph, data)
     folds = StratifiedKFold(cv, shuffle=True, random_state=seed) if isinstance(cv, int) else cv
-    truth = data[outcome]
 
     def score(features: frozenset[str]) -> float:
-        chosen = data[[name for name in candidates if name in features]]
+        chosen, truth = data[[name for name in candidates if name in features]].copy(), data[outcome].copy()
         model = default_estimator(chosen) if estimator is None else estimator
         return float(np.mean(cross_val_score(model, chosen, truth, scoring=scoring, cv=folds, error_score="raise")))
 

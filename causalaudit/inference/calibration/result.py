@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 from scipy import stats
 
 from causalaudit.figures import AMBER, BLUE, GREEN, GREY, NAVY, PURPLE, RED, own_axes
+from causalaudit.global_state import cached_property
 from causalaudit.inference.calibration.uniformity import UniformityBand, bins, simultaneous_band
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from matplotlib.patches import Patch
 
 from causalaudit.errors import DataError, nearest
 from causalaudit.figures import GREY, INK, PALETTE, own_axes
+from causalaudit.global_state import cached_property
 from causalaudit.inference.posterior.posterior import Posterior
 from causalaudit.intervals import hdi
 

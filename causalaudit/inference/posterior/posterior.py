@@ -1,6 +1,8 @@
 """The posterior: parameter draws beside the program and the data they belong to."""
 
+import warnings
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
@@ -10,8 +12,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from causalaudit.arviz_versions import InferenceData, add_group, chain_table, group_names, statistics_table
-from causalaudit.errors import DataError, InferenceError
+from causalaudit.arviz_versions import InferenceData, add_group, chain_table, copied, group_names, statistics_table
+from causalaudit.errors import CausalAuditWarning, DataError, InferenceError
+from causalaudit.global_state import ignored_warnings
 from causalaudit.inference.density.joint_density import JointDensity
 from causalaudit.inference.density.log_density import ProgramDensity
 from causalaudit.inference.density.marginal_density import MarginalDensity
@@ -168,7 +171,14 @@ class Posterior:
         figures = ["ess", "mcse", "r_hat"]
         if "posterior" not in group_names(self.idata):
             return pd.DataFrame(columns=["mean", "sd", "credible_low", "credible_high", *figures], dtype=float)
-        table = statistics_table(self.idata, prob)
+        if len(self.draw_numbers()) == 1:
+            warnings.warn(
+                "This posterior has a single draw, which has no spread: sd and mcse are NaN. Fit with more draws.",
+                CausalAuditWarning,
+                stacklevel=2,
+            )
+        with ignored_warnings(RuntimeWarning):  # of numpy, about the spread of a single draw
+            table = statistics_table(self.idata, prob)
         return table.assign(**self._effective_sizes(table["sd"]))
 
     def _effective_sizes(self, sd: "pd.Series[float]") -> dict[str, Any]:
@@ -267,6 +277,18 @@ class Posterior:
         {'gender': 'monotone', 'salary': 0.5, 'balance': 'monotone'}
         """
         return replace(self, scm=self.scm.with_coupling(coupling))
+
+    def copy(self) -> "Posterior":
+        """Return the same posterior with data, draws and settings of its own, which can be changed.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> posterior = ca.fit(ca.models.loan.linear(), ca.datasets.make_loan(50, seed=0))
+        >>> posterior.copy().data["salary"].equals(posterior.data["salary"])
+        True
+        """
+        return replace(self, data=self.data.copy(), idata=copied(self.idata), settings=deepcopy(self.settings))
 
     def save(self, path: str | Path) -> None:
         """Write the posterior, its data and settings to a netCDF file; `Posterior.load` reads it back.

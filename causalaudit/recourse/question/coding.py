@@ -160,6 +160,8 @@ def code_people(
     check_table(data)
     groups = read_protected(data, protected, bare=True)
     names = check_features(data, features, {groups.column: "protected column"})
+    for name in names:
+        _refuse_infinite(data[name])
     inside = groups.protected(data) | groups.compared(data)
     chosen = data.loc[inside, [name for name in data.columns if name in {*names, groups.column}]]
     coded = [_code(chosen[name], (orders or {}).get(name)) for name in names]
@@ -176,6 +178,16 @@ def code_people(
         status.astype(np.int32),
         np.array([0] * len(others) + [1], dtype=np.int8),
     )
+
+
+def _refuse_infinite(column: "pd.Series[Any]") -> None:
+    infinite = column.isin([np.inf, -np.inf])
+    if infinite.any():
+        raise DataError(
+            f"The feature {column.name!r} is infinite for {int(infinite.sum())} of {len(column)} people, for example "
+            f"{column.index[infinite.to_numpy()][0]!r}: what a change costs is not known. Give the value that is "
+            "meant, or bin the feature."
+        )
 
 
 def _check_thresholds(thresholds: Any, names: list[str], ordered: list[bool]) -> None:
