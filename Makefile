@@ -37,7 +37,7 @@ coverage: install
 	$(RUN) pytest $(FAST) --cov --cov-report=term:skip-covered
 
 test-notebooks: install
-	$(RUN) pytest -m notebook -n 2 --durations=10 tests/test_notebooks.py tests/test_documentation.py
+	$(RUN) pytest -m notebook -n 2 --durations=10 --mpl tests/test_notebooks.py tests/test_documentation.py tests/test_pictures.py
 
 test-slow: install
 	$(RUN) pytest -m "slow and not notebook" -n 2 --dist loadfile --no-loadscope-reorder --durations=10
