@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Collection
-from numbers import Integral
 from typing import Any
 
 
@@ -32,12 +31,6 @@ class SavedFileError(CausalAuditError):
 
 class CausalAuditWarning(UserWarning):
     """Base of every warning raised on purpose by causalaudit."""
-
-
-def check_count(name: str, value: Any) -> None:
-    """Refuse what is not a whole number of at least one."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise DataError(f"{name} is {value!r}, but must be a whole number of at least 1.")
 
 
 def nearest(name: str, names: Collection[Any]) -> str:

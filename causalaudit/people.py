@@ -2,13 +2,12 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from causalaudit.errors import DataError, check_count, nearest
+from causalaudit.errors import DataError, nearest
 from causalaudit.storage import storable
 
 FEW_VALUES = 10  # distinct numbers, up to which a column counts as discrete unless it is declared
@@ -16,32 +15,6 @@ _MOST_CELLS = 2**12  # combinations of whole numbers that are told apart by coun
 _LARGEST = 2.0**62  # the largest number that a row of codes may be written as
 
 Protected = str | Mapping[str, Any]
-
-
-# Numbers
-
-
-def check_share(name: str, value: Any, one: bool = False) -> float:
-    """Return a number between 0 and 1; refuse the ends, unless `one` admits 1."""
-    ends = "above 0 and at most 1" if one else "between 0 and 1"
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
-    if not (0 < number < 1 or (one and number == 1)):
-        raise DataError(f"{name} is {value!r}, but must be a number {ends}.")
-    return number
-
-
-def check_seed(seed: Any) -> int:
-    """Return a seed: a whole number of at least 0."""
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise DataError(f"seed is {seed!r}, but must be a whole number of at least 0.")
-    return int(seed)
-
-
-def check_draws(draws: Any) -> int | None:
-    """Return a number of draws; None means all that there are."""
-    if draws is not None:
-        check_count("draws", draws)
-    return None if draws is None else int(draws)
 
 
 # Tables and columns

@@ -9,16 +9,17 @@ import pandas as pd
 import torch
 import xarray as xr
 
+from causalaudit.arguments import check_count, check_seed
 from causalaudit.arviz_versions import group_names
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.bounded import AnyCoupling
 from causalaudit.counterfactuals.draws import CounterfactualDraws, Do, typed_frame
 from causalaudit.counterfactuals.on_disk import write_draws
-from causalaudit.errors import DataError, InterventionError, check_count, nearest
+from causalaudit.errors import DataError, InterventionError, nearest
 from causalaudit.inference import Posterior
 from causalaudit.inference.density.marginal_density import MarginalDensity
 from causalaudit.inference.density.patterns import check_missing
-from causalaudit.people import check_seed, check_table
+from causalaudit.people import check_table
 from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support
 from causalaudit.scm.handlers import Tensors

@@ -6,7 +6,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from causalaudit.errors import CausalAuditWarning, DataError, InferenceError, check_count
+from causalaudit.arguments import check_count
+from causalaudit.errors import CausalAuditWarning, DataError, InferenceError
 from causalaudit.inference.components.draws import DensityOf, draws_by_component
 from causalaudit.inference.components.partition import components_of
 from causalaudit.inference.density.chunked_density import marginal_density

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_share
 from causalaudit.errors import DataError
-from causalaudit.people import Groups, check_features, check_share, check_table, read_protected
+from causalaudit.people import Groups, check_features, check_table, read_protected
 from causalaudit.recourse.audit import audit_recourse
 from causalaudit.recourse.question.actions import Actions
 from causalaudit.recourse.result.result import RecourseResult

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_draws, check_seed, check_share
 from causalaudit.errors import CausalAuditWarning, DataError
-from causalaudit.people import Protected, check_draws, check_seed, check_share
+from causalaudit.people import Protected
 from causalaudit.recourse.evidence.evaluation import match
 from causalaudit.recourse.evidence.itemsets import frequent_itemsets
 from causalaudit.recourse.evidence.known_answers import KnownAnswers

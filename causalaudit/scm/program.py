@@ -13,7 +13,8 @@ import torch
 import xarray as xr
 from torch.distributions import OneHotCategorical
 
-from causalaudit.errors import DataError, ProgramError, check_count, nearest
+from causalaudit.arguments import check_count
+from causalaudit.errors import DataError, ProgramError, nearest
 from causalaudit.people import check_table
 from causalaudit.randomness import seeded
 from causalaudit.scm.columns import Codec, check_support, site_column

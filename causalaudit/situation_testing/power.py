@@ -9,9 +9,9 @@ import pandas as pd
 from scipy.special import betainc
 from scipy.stats import binom
 
+from causalaudit.arguments import check_share
 from causalaudit.errors import DataError
 from causalaudit.intervals import wald_width
-from causalaudit.people import check_share
 from causalaudit.situation_testing.group_comparison import difference_of_shares
 from causalaudit.situation_testing.question import SituationQuestion, check_sizes
 from causalaudit.situation_testing.result import SituationTestingResult

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arguments import check_share
 from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.errors import DataError
-from causalaudit.people import check_share
 from causalaudit.results import AuditResult, IntervalKind, headline_of, interval_table, verdict_table
 from causalaudit.situation_testing.discovery import UNCERTAINTIES, listed_error, prob_in_population
 from causalaudit.situation_testing.evidence import SituationEvidence

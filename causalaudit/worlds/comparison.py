@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from causalaudit.arguments import check_share
 from causalaudit.counterfactuals.ask import check_posterior
 from causalaudit.errors import CausalAuditError, CausalAuditWarning, DataError, InferenceError
 from causalaudit.inference import Posterior
 from causalaudit.inference.posterior.diagnostics import TRUSTED_K
-from causalaudit.people import check_share
 from causalaudit.progress import parallel
 from causalaudit.results import AuditResult
 from causalaudit.worlds.headlines import headline_table

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from causalaudit.arguments import check_share
 from causalaudit.counterfactuals.ask import check_posterior
 from causalaudit.errors import DataError
 from causalaudit.inference import Posterior, fit_near
-from causalaudit.people import check_share
 from causalaudit.progress import parallel
 from causalaudit.worlds.sweep_result import SweepResult
 from causalaudit.worlds.sweeps import Answer, Answered, ask, check_range, sweep_result

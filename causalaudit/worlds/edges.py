@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_seed, check_share
 from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference import Posterior, fit
 from causalaudit.inference.components.partition import components_of
-from causalaudit.people import check_seed, check_share, check_table
+from causalaudit.people import check_table
 from causalaudit.progress import parallel
 from causalaudit.results import SavedResult
 from causalaudit.scm import SCM

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_seed
 from causalaudit.arviz_versions import group_names, group_of
 from causalaudit.counterfactuals.ask import check_posterior
 from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference import Posterior
 from causalaudit.inference.posterior.diagnostics import TRUSTED_K
-from causalaudit.people import check_seed
 from causalaudit.randomness import generator
 from causalaudit.results import AuditResult, SavedResult
 from causalaudit.storage import storable

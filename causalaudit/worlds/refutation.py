@@ -9,8 +9,9 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_share
 from causalaudit.errors import DataError, nearest
-from causalaudit.people import check_share, check_table
+from causalaudit.people import check_table
 from causalaudit.progress import parallel
 from causalaudit.scm import SCM
 from causalaudit.worlds.partial_association import partial_association

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from causalaudit.arguments import check_count, check_seed, check_share
 from causalaudit.bias_scan.power.plots import plot_power
 from causalaudit.bias_scan.power.semisynthetic import (
     OUTCOME,
@@ -21,8 +22,8 @@ from causalaudit.bias_scan.power.semisynthetic import (
     inject,
 )
 from causalaudit.bias_scan.scan import scan_bias
-from causalaudit.errors import CausalAuditWarning, DataError, check_count, nearest
-from causalaudit.people import check_seed, check_share, read_protected
+from causalaudit.errors import CausalAuditWarning, DataError, nearest
+from causalaudit.people import read_protected
 from causalaudit.progress import parallel
 from causalaudit.randomness import spawn
 from causalaudit.storage import Artefact, pack, storable, unpack, write_artefact

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
+from causalaudit.arguments import check_seed
 from causalaudit.errors import DataError
-from causalaudit.people import check_seed, levels_of, pick_column, read_protected
+from causalaudit.people import levels_of, pick_column, read_protected
 from causalaudit.randomness import generator
 
 OUTCOME, PREDICTION, RECOMMENDATION = "outcome", "prediction", "recommendation"

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from causalaudit.errors import CausalAuditWarning, DataError, check_count, nearest
+from causalaudit.arguments import check_count
+from causalaudit.errors import CausalAuditWarning, DataError, nearest
 from causalaudit.people import codes_of, levels_of, pick_column, why_discrete
 from causalaudit.storage import storable
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from causalaudit.errors import DataError, check_count
-from causalaudit.people import check_seed, check_share
+from causalaudit.arguments import check_count, check_seed, check_share
+from causalaudit.errors import DataError
 
 NULLS = ("propensity", "permutation")
 

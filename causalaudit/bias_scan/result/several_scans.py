@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
+from causalaudit.arguments import check_share
 from causalaudit.bias_scan.result.result import BiasScanResult
 from causalaudit.errors import DataError
-from causalaudit.people import check_share
 
 
 def bonferroni(results: Sequence[BiasScanResult], alpha: float | None = None) -> pd.DataFrame:

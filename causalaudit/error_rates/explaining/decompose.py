@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_draws, check_seed, check_share
 from causalaudit.counterfactuals import check_posterior, influence_through_parameters
 from causalaudit.counterfactuals import population as population_of
 from causalaudit.error_rates.explaining.enumerated_rates import enumerated_rates
@@ -25,7 +26,7 @@ from causalaudit.error_rates.explaining.terms import (
     term_values,
 )
 from causalaudit.errors import DataError, nearest
-from causalaudit.people import Protected, check_draws, check_seed, check_share
+from causalaudit.people import Protected
 from causalaudit.scm.columns import check_support
 from causalaudit.scm.noise import Coupling
 

@@ -12,9 +12,10 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from causalaudit.arguments import check_seed
 from causalaudit.error_rates.explaining.criterion import find_explaining_set
 from causalaudit.errors import DataError
-from causalaudit.people import Protected, check_seed, check_table, pick_column, read_protected
+from causalaudit.people import Protected, check_table, pick_column, read_protected
 from causalaudit.progress import watched
 
 Score = Callable[[frozenset[str]], float]

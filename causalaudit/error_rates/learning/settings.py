@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_draws, check_seed
 from causalaudit.error_rates.groups import declared_levels, read_groups
 from causalaudit.error_rates.learning.diagram_terms import DiagramTerms, diagram_terms
 from causalaudit.error_rates.learning.encoding import read_basis
@@ -14,7 +15,7 @@ from causalaudit.error_rates.learning.feature_selection import select_explainabl
 from causalaudit.error_rates.learning.labelled_people import LabelledPeople
 from causalaudit.error_rates.learning.posterior_terms import posterior_terms
 from causalaudit.errors import CausalAuditWarning, DataError
-from causalaudit.people import check_draws, check_features, check_seed
+from causalaudit.people import check_features
 
 METHODS = ("auto", "table", "logistic")
 POPULATIONS = ("data", "exact")

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from causalaudit.errors import InferenceError, check_count
+from causalaudit.arguments import check_count
+from causalaudit.errors import InferenceError
 from causalaudit.inference.calibration.rank_file import RankFile
 from causalaudit.inference.calibration.result import Calibration
 from causalaudit.inference.fit import fit

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from causalaudit.arguments import check_share
 from causalaudit.errors import DataError
-from causalaudit.people import check_share
 from causalaudit.recourse.question.change_rules import DECIMALS
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from causalaudit.people import check_share
+from causalaudit.arguments import check_share
 
 if TYPE_CHECKING:
     from causalaudit.recourse.result.result import RecourseResult

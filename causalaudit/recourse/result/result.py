@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arguments import check_count
 from causalaudit.arviz_versions import InferenceData, inference_data
-from causalaudit.errors import DataError, check_count
+from causalaudit.errors import DataError
 from causalaudit.recourse.causal.draw_counts import DrawCounts
 from causalaudit.recourse.causal.twins import TwinComparison
 from causalaudit.recourse.evidence.candidates import Candidates
