@@ -1,9 +1,19 @@
-"""Arguments, checked in one way for all public functions, in words that all functions share."""
+"""Arguments, checked in one way for all public functions, in words that all functions share.
 
-from collections.abc import Collection, Hashable, Mapping
+`check_types` is the first line of a public function: what is of another type than its signature says is refused, by
+name. The other checks are of values.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from inspect import signature
 from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
 from reprlib import Repr
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 
@@ -136,6 +146,19 @@ def check_names(name: str, value: Any, of: str = "columns") -> list[Any]:
     return names
 
 
+def check_value(name: str, value: Any) -> Any:
+    """Return what a cell of a table may hold: a text, a number, a date; no list, no mapping, no function.
+
+    Examples
+    --------
+    >>> check_value("favourable", "granted")
+    'granted'
+    """
+    if not _hashes(value) or callable(value) or np.ndim(value) or isinstance(value, slice | frozenset):
+        raise DataError(f"{name} is {shown(value)}, but must be a single value, as a column holds it.")
+    return value
+
+
 def check_kind(name: str, value: Any, kind: type | tuple[type, ...], expected: str) -> Any:
     """Return what is of the kind (class) that is expected, which the words say.
 
@@ -171,3 +194,147 @@ def _hashes(value: Any) -> bool:
     except TypeError:  # a tuple that holds a list
         return False
     return True
+
+
+# Types
+
+# What means the same everywhere is checked by `people` or `decisions`, which say more than its type, or by the checks
+# of values above.
+_SHARED = {"seed": check_seed, "draws": check_draws}
+_SHARES = {"alpha", "prob"}
+_BY_ITSELF = {"data", "protected", "features", "decision", "classifier", "do"}
+# Columns may have other names than texts.
+_COLUMNS = {"outcome", "prediction", "recommendation", "feature", "variable", "by", "weights"}
+_GENERIC = re.compile(r"\b(nx\.DiGraph|pd\.Series|pd\.Index)\[\w+\]")  # types that cannot be subscripted when they run
+
+
+def check_types(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Refuse arguments of other types than the signature says; call it first, with ``locals()``.
+
+    Examples
+    --------
+    >>> def audit(weights: Mapping[str, float], top: int = 1) -> None:
+    ...     check_types(audit, locals())
+    >>> audit({"age": 2.0}, top="all")
+    Traceback (most recent call last):
+    causalaudit.errors.DataError: top is 'all', but must be a whole number.
+    """
+    for name, parameter in signature(function).parameters.items():
+        annotation = parameter.annotation
+        if name not in given or name in _BY_ITSELF or annotation is parameter.empty:
+            continue
+        if name in _SHARED and annotation in (int, int | None) and not (given[name] is None and annotation is int):
+            _SHARED[name](given[name])
+        elif name in _SHARES and given[name] is not None:
+            check_share(name, given[name])
+        if name in _COLUMNS and annotation in (str, str | None):
+            annotation = Hashable
+        expected = _resolved(annotation, function)
+        several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        values = given[name].values() if isinstance(given[name], Mapping) else given[name]
+        for value in values if several else [given[name]]:
+            check_type(name, value, expected)
+
+
+def check_type(name: str, value: Any, annotation: Any) -> None:
+    """Refuse a value that is not of a type."""
+    if not _fits(value, annotation):
+        fix = f": [{shown(value)}]" if isinstance(value, str) and _fits([value], annotation) else ""
+        text = "the text " if isinstance(value, str) and fix else ""
+        raise DataError(f"{name} is {text}{shown(value)}, but must be {_words(annotation)}{fix}.")
+
+
+def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:
+    """Return an annotation as types; those imported for type checkers alone are found where they are, if anywhere."""
+    if not isinstance(annotation, str):
+        return annotation
+    known = dict(vars(sys.modules[function.__module__]))
+    text = _GENERIC.sub(r"\1", annotation)
+    for name in re.findall(r"\b[A-Z]\w+", re.sub(r"\.\w+", "", text)):
+        if name not in known:
+            homes = (
+                module for path, module in sys.modules.items() if path.startswith(("causalaudit.", "matplotlib.axes"))
+            )
+            known[name] = next((vars(home)[name] for home in homes if name in vars(home)), type(name, (), {}))
+    return eval(text, known)  # annotations are our own code
+
+
+def _fits(value: Any, annotation: Any) -> bool:
+    origin, inner = get_origin(annotation) or annotation, get_args(annotation)
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if origin is Literal:
+        return isinstance(value, str) and value in inner
+    if annotation in _SIMPLE:
+        return _SIMPLE[annotation][0](value)
+    if annotation is Any or not isinstance(origin, type):
+        return True
+    if origin is tuple:
+        return _is_list(value) and (not inner or ... in inner or len(value) == len(inner)) and _hashes(tuple(value))
+    if issubclass(origin, Mapping):
+        return isinstance(value, Mapping) and (len(inner) < 2 or all(_fits(one, inner[1]) for one in value.values()))
+    if issubclass(origin, Iterable) and origin.__module__ in ("collections.abc", "builtins"):
+        return _is_list(value) and (not inner or all(_is_entry(one, inner[0]) for one in value))
+    return callable(value) if _is_callable(origin) else isinstance(value, origin)
+
+
+def _is_callable(origin: Any) -> bool:
+    return getattr(origin, "__name__", "") == "Callable"
+
+
+def _is_list(value: Any) -> bool:
+    listed = isinstance(value, Collection) or (hasattr(value, "__len__") and hasattr(value, "__getitem__"))
+    return listed and not isinstance(value, str | bytes | Mapping | type) and getattr(value, "ndim", 1) == 1
+
+
+def _is_entry(value: Any, annotation: Any) -> bool:
+    """Whether a list may hold a value: columns may have other names than texts."""
+    if annotation is str:
+        return _hashes(value) and not callable(value)
+    if get_origin(annotation) is tuple:
+        pair = len(get_args(annotation))
+        return _is_list(value) and len(value) == pair and all(map(_hashes, value))
+    return _fits(value, annotation)
+
+
+def _words(annotation: Any) -> str:
+    origin, inner = get_origin(annotation) or annotation, get_args(annotation)
+    if origin in (Union, UnionType):
+        words = list(dict.fromkeys(_words(one) for one in inner))
+        return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
+    if origin is Literal:
+        return f"one of {', '.join(map(repr, inner))}"
+    if annotation in _SIMPLE:
+        return _SIMPLE[annotation][1]
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        values = f" to {_words(inner[1])}" if len(inner) == 2 and inner[1] is not Any else ""
+        return f"a mapping{values}"
+    if origin is tuple:
+        return f"a tuple of {len(inner)}"
+    if (
+        isinstance(origin, type)
+        and issubclass(origin, Iterable)
+        and origin.__module__ in ("collections.abc", "builtins")
+    ):
+        return f"a list of {_plural(inner[0])}" if inner else "a list"
+    name = getattr(origin, "__name__", str(origin))
+    return "a function" if _is_callable(origin) else f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+
+
+def _plural(annotation: Any) -> str:
+    known = {str: "names", int: "whole numbers", float: "numbers"}
+    if get_origin(annotation) is tuple:
+        return "pairs" if len(get_args(annotation)) == 2 else "tuples"
+    return known.get(annotation, f"{getattr(annotation, '__name__', 'value')}s" if annotation is not Any else "values")
+
+
+_SIMPLE: dict[Any, tuple[Callable[[Any], bool], str]] = {
+    None: (lambda value: value is None, "None"),
+    NoneType: (lambda value: value is None, "None"),
+    bool: (lambda value: isinstance(value, bool | np.bool_), "True or False"),
+    int: (lambda value: isinstance(value, Integral) and not isinstance(value, bool), "a whole number"),
+    float: (is_number, "a number"),
+    str: (lambda value: isinstance(value, str), "text"),
+    Path: (lambda value: isinstance(value, str | PathLike) and value != "", "a path"),
+    Hashable: (lambda value: _hashes(value) and not callable(value), "the name of a column"),
+}

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import fetch_openml
 
+from causalaudit.arguments import check_types
 from causalaudit.errors import DataError
 from causalaudit.randomness import generator
 
@@ -57,6 +58,7 @@ def make_loan(n: int = 5000, seed: int = 0) -> pd.DataFrame:
     >>> bool((women.salary_if_male >= women.salary).all())
     True
     """
+    check_types(make_loan, locals())
     if n < 1:
         raise DataError(f"n is {n}, but there must be at least one applicant.")
     rng = generator(seed, "make_loan")
@@ -108,6 +110,7 @@ def make_compas(n: int = 6000, seed: int = 0) -> pd.DataFrame:
     >>> people.groupby("race").decile_score.mean().idxmax()
     'African-American'
     """
+    check_types(make_compas, locals())
     if n < 1:
         raise DataError(f"n is {n}, but there must be at least one defendant.")
     rng = generator(seed, "make_compas")
@@ -173,6 +176,7 @@ def make_law_school(n: int = 20_000, seed: int = 0) -> pd.DataFrame:
     >>> bool((nonwhite.LSAT_if_white >= nonwhite.LSAT).all())
     True
     """
+    check_types(make_law_school, locals())
     if n < 1:
         raise DataError(f"n is {n}, but there must be at least one applicant.")
     rng = generator(seed, "make_law_school")
@@ -200,6 +204,7 @@ def load_loan(path: str | Path | None = None) -> pd.DataFrame:
     pandas.DataFrame
         `gender` (male, female), `salary` and `balance` in dollars, `approved` (0, 1).
     """
+    check_types(load_loan, locals())
     columns = "Gender AnnualSalary AccountBalance LoanApproval"
     raw = _read("loan_application.csv", path, "the public repository of the paper", columns, sep="|")
     return pd.DataFrame(
@@ -222,6 +227,7 @@ def load_law_school(path: str | Path | None = None) -> pd.DataFrame:
         groups), `LSAT` (10 to 48, a tenth of the rows not whole), `UGPA` (0 to 4.2) and `ZFYA` (standardised
         first-year average).
     """
+    check_types(load_law_school, locals())
     columns = "sex race_nonwhite race LSAT UGPA ZFYA"
     raw = _read("law_school.csv", path, "the public repository of the situation-testing paper", columns, sep="|")
     both = (raw["sex"] == "Female") & (raw["race_nonwhite"] == "NonWhite")
@@ -248,6 +254,7 @@ def load_compas(path: str | Path | None = None) -> pd.DataFrame:
         days_b_screening_arrest, c_charge_degree, is_recid, decile_score, score_text, two_year_recid`; index `id`.
         `days_b_screening_arrest` is missing for 307 people.
     """
+    check_types(load_compas, locals())
     names = ("compas_two_years.csv", "compas-scores-two-years.csv")
     columns = (
         "sex age age_cat race juv_fel_count juv_misd_count juv_other_count priors_count days_b_screening_arrest "
@@ -267,6 +274,7 @@ def load_adult(path: str | Path | None = None) -> pd.DataFrame:
         relationship, race, sex, capital-gain, capital-loss, hours-per-week, native-country, income` (<=50K, >50K), and,
         if read from a file that has it, `split` (train, test). Unknown values are missing.
     """
+    check_types(load_adult, locals())
     found = _find("adult.csv.gz", path) or _find("adult.csv", path)
     if found is not None:
         return pd.read_csv(found, na_values="?", skipinitialspace=True)
@@ -296,6 +304,7 @@ def load_german_credit(path: str | Path | None = None, version: str = "statlog")
         `status, duration, credit_history, purpose, amount, savings, ..., foreign_worker`, as the publisher names them,
         and the two columns named above.
     """
+    check_types(load_german_credit, locals())
     if version == "statlog":
         return _read(
             "german_credit_statlog.csv", path, "the UCI repository, with a header", "personal_status_sex class"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_value
 from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.errors import DataError
 from causalaudit.people import distinct_rows
@@ -62,6 +63,7 @@ class Asked:
                 "A decision is a column, a function of a table or a fitted classifier, but this is "
                 f"{type(decision).__name__}."
             )
+        check_value("favourable", favourable)
         self.decision, self.favourable, self.labels_only = decision, favourable, labels_only
         self.reads = None if reads is None else list(reads)
         self.has_probabilities = False

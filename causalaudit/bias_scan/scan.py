@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from causalaudit.arguments import check_types
 from causalaudit.bias_scan.evidence.calibration import look_at_models
 from causalaudit.bias_scan.evidence.counterfactual_expectations import check_worlds
 from causalaudit.bias_scan.evidence.disparity import compare
@@ -153,6 +154,7 @@ def scan_bias(
     >>> result.subgroup, result.certified
     ({'sex': ['a']}, True)
     """
+    check_types(scan_bias, locals())
     numbers = check_numbers(
         penalty=penalty, iterations=iterations, permutations=permutations, null=null, posterior_draws=posterior_draws,
         draws=draws, split=split, top=top, alpha=alpha, prob=prob, seed=seed,

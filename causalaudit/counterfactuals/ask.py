@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 import xarray as xr
 
-from causalaudit.arguments import check_count, check_seed
+from causalaudit.arguments import check_count, check_seed, check_types
 from causalaudit.arviz_versions import group_names
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.bounded import AnyCoupling
@@ -116,6 +116,7 @@ def counterfactuals(
     >>> worlds.dataset["salary"].dims
     ('draw', 'individual')
     """
+    check_types(counterfactuals, locals())
     check_posterior(posterior)
     scm = posterior.scm
     if chunk is not None:
@@ -169,7 +170,7 @@ def select_people(posterior: Posterior, data: pd.DataFrame | None, rows: Any) ->
 def _select(table: pd.DataFrame, rows: Any) -> pd.DataFrame:
     if rows is None:
         return table
-    if np.ndim(rows) == 0:
+    if np.ndim(rows) != 1 or isinstance(rows, dict):
         raise DataError(f"rows is {rows!r}, but must be a mask or a collection of labels, for example [{rows!r}].")
     if isinstance(rows, pd.Series) and pd.api.types.is_bool_dtype(rows):
         if not rows.index.equals(table.index):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arguments import check_kind, check_types
 from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.bounded import AnyCoupling
@@ -94,7 +95,9 @@ class CounterfactualDraws:
         >>> ca.CounterfactualDraws.from_frame(frame, do={"gender": "male"})
         Counterfactuals under do(gender): 1 draws of 2 people
         """
+        check_types(CounterfactualDraws.from_frame, locals())
         check_table(frame)
+        check_kind("do", {} if do is None else do, Mapping, "a mapping from variables to values")
         variables: dict[str, Any] = {}
         for name in frame.columns:
             column = frame[name]
@@ -186,6 +189,7 @@ class CounterfactualDraws:
 
     def frame(self, draws: slice) -> pd.DataFrame:
         """Return the people of several draws below one another; the index repeats itself."""
+        check_types(CounterfactualDraws.frame, locals())
         part = self.dataset.isel(draw=draws)
         return typed_frame(self.factual, {name: part[name].to_numpy().ravel() for name in self._columns}, part)
 
@@ -236,6 +240,7 @@ class CounterfactualDraws:
         SavedFileError
             If the draws are in a folder: they are saved already, and `causalaudit.load` reads the folder.
         """
+        check_types(CounterfactualDraws.save, locals())
         if self.path is not None:
             raise SavedFileError(
                 f"These draws are saved already, in the folder {str(self.path)!r}, which may be copied: "

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from causalaudit.arguments import check_count
+from causalaudit.arguments import check_count, check_types
 from causalaudit.errors import CausalAuditWarning, DataError, InferenceError
 from causalaudit.inference.components.draws import DensityOf, draws_by_component
 from causalaudit.inference.components.partition import components_of
@@ -118,6 +118,7 @@ def fit(
     >>> posterior.diagnostics().ok
     True
     """
+    check_types(fit, locals())
     check_count("draws", draws)
     check_count("chains", chains)
     return _fit(scm, data, method, Request(int(draws), int(chains), seed, progress), weights)
@@ -155,6 +156,7 @@ def fit_near(posterior: Posterior, scm: SCM, *, progress: bool = True) -> Poster
     >>> bool(near.summary()["mean"]["saving"] < posterior.summary()["mean"]["saving"])
     True
     """
+    check_types(fit_near, locals())
     if set(scm.parameters) != set(posterior.scm.parameters):
         raise InferenceError(
             f"The parameters of {scm.name!r} are {', '.join(scm.parameters)}, but the posterior to start from has "

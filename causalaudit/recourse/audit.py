@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from causalaudit.arguments import check_draws, check_seed, check_share
+from causalaudit.arguments import check_draws, check_seed, check_share, check_types
 from causalaudit.errors import CausalAuditWarning, DataError
 from causalaudit.people import Protected
 from causalaudit.recourse.evidence.evaluation import match
@@ -142,6 +142,7 @@ def audit_recourse(
     >>> result.top("equal_effectiveness", 1)[["subgroup", "score", "bias_against"]].to_dict("records")
     [{'subgroup': {'saves': False}, 'score': 1.0, 'bias_against': 'female'}]
     """
+    check_types(audit_recourse, locals())
     for name, share in {"support": support, "alpha": alpha, "prob": prob}.items():
         check_share(name, share)
     split = None if split is None else check_share("split", split)

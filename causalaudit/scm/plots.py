@@ -6,6 +6,7 @@ from typing import Any
 import networkx as nx
 from matplotlib.axes import Axes
 
+from causalaudit.arguments import check_types
 from causalaudit.figures import own_axes
 
 _HIGHLIGHT = "#c44e52"
@@ -19,6 +20,7 @@ def plot_diagram(graph: "nx.DiGraph[Any]", highlight: Sequence[tuple[str, str]] 
     >>> import causalaudit as ca
     >>> ax = ca.plots.plot_diagram(ca.models.loan.linear().graph, highlight=[("gender", "salary")])
     """
+    check_types(plot_diagram, locals())
     ax = own_axes(ax)
     positions: dict[Any, tuple[float, float]] = {}
     for layer, nodes in enumerate(nx.topological_generations(graph)):

@@ -13,7 +13,7 @@ import torch
 import xarray as xr
 from torch.distributions import OneHotCategorical
 
-from causalaudit.arguments import check_count
+from causalaudit.arguments import check_count, check_types
 from causalaudit.errors import DataError, ProgramError, nearest
 from causalaudit.people import check_table
 from causalaudit.randomness import seeded
@@ -128,6 +128,7 @@ class SCM:
         plate: str = PLATE,
         name: str | None = None,
     ) -> None:
+        check_types(SCM.__init__, locals())
         if isinstance(latents, str):
             raise ProgramError(
                 f"latents must be a collection of names, but is the text {latents!r}: write [{latents!r}]."
@@ -308,6 +309,7 @@ class SCM:
         >>> "U(LSAT,Race)" in scm.variables
         False
         """
+        check_types(SCM.confounded, locals())
         laws = {name: self.structure.laws[name] for name in self.variables}
         pair = checked_pair(one, other, rho, laws, self.columns, self.vectors, self.confounding)
         others = tuple(known for known in self.confounding if known.names != pair.names)
@@ -365,6 +367,7 @@ class SCM:
         >>> ca.models.standard_prediction.scm_b().couplings({"W": 0.5})
         {'Z': 'monotone', 'X': 'monotone', 'W': 0.5, 'Y': 'monotone', 'D': 'monotone'}
         """
+        check_types(SCM.couplings, locals())
         laws: dict[str, Any] = {name: law for name, law in self.structure.laws.items() if has_noise(law)}
         found = resolve_couplings(laws, self.coupling, coupling)
         refuse_other_couplings(self.confounding, found)
@@ -383,6 +386,7 @@ class SCM:
         >>> scm.couplings()["salary"], scm.with_coupling({"salary": "monotone"}).couplings()["salary"]
         (0.5, 'monotone')
         """
+        check_types(SCM.with_coupling, locals())
         chosen, laws = self.couplings(coupling), self.structure.laws
         model = copy(self)
         model.coupling = {name: value for name, value in chosen.items() if value != couplings_of(laws[name])[0]}
@@ -418,6 +422,7 @@ class SCM:
         >>> list(scm.graph.edges), scm.inert
         ([('gender', 'balance'), ('salary', 'balance')], ('penalty',))
         """
+        check_types(SCM.without, locals())
         return without_edges(self, edges, at or {})
 
     def mechanisms(self, coupling: Coupling | Mapping[str, Coupling] | None = None) -> Mechanisms:
@@ -519,6 +524,7 @@ class SCM:
         >>> prior["salary"].shape
         (10, 5)
         """
+        check_types(SCM.prior_predictive, locals())
         check_count("n", n)
         check_count("draws", draws)
         return simulate(self, prior_draws(self, draws, seed), n, draws, seed, data=data)

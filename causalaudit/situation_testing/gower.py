@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_choice, check_number, check_types
 from causalaudit.errors import DataError, nearest
 from causalaudit.situation_testing.geometry import ComparedFeature, Geometry
 
@@ -54,13 +55,10 @@ class Gower:
     weights: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
-        if self.scale not in SCALES:
-            raise DataError(f"scale is {self.scale!r}, but must be one of {', '.join(map(repr, SCALES))}.")
-        if isinstance(self.categorical, str):
-            raise DataError(f"categorical is {self.categorical!r}, but must be a collection: [{self.categorical!r}].")
+        check_choice("scale", self.scale, SCALES)
+        check_types(Gower, vars(self))
         for name, weight in (self.weights or {}).items():
-            if not (np.isfinite(weight) and weight >= 0):
-                raise DataError(f"The weight of {name!r} is {weight!r}, but must be a number of at least 0.")
+            check_number(f"The weight of {name!r}", weight, low=0)
 
     @property
     def decimals(self) -> int | None:
@@ -79,6 +77,7 @@ class Gower:
 
         The scales are those of the people.
         """
+        check_types(Gower.matrix, locals())
         geometry = self.geometry(people)
         coordinates = geometry.encode(people)
         return geometry.matrix(coordinates, coordinates if others is None else geometry.encode(others))

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
+from causalaudit.arguments import check_types
 from causalaudit.errors import DataError
 from causalaudit.figures import BLUE, GREY, MARKERS, PALETTE, RED, mark_outside, own_axes
 
@@ -48,6 +49,7 @@ def plot_cases(
     >>> ca.plots.plot_cases({"ST": result}).get_ylabel()
     'cases'
     """
+    check_types(plot_cases, locals())
     labels = {"cases": "cases", "delta": "mean Δ of the cases", "cf_cases": "cases"}
     if value not in labels:
         raise DataError(f"value is {value!r}, but must be 'cases', 'delta' or 'cf_cases'.")
@@ -104,6 +106,7 @@ def plot_groups(
     >>> ca.plots.plot_groups(result, cases, "salary").get_ylabel()
     'salary'
     """
+    check_types(plot_groups, locals())
     if feature not in result.question.features:
         known = ", ".join(map(str, result.question.features))
         raise DataError(f"{feature!r} is not a feature of the test: {known}.")
@@ -188,6 +191,7 @@ def plot_distributions(
     >>> ca.plots.plot_distributions(result, "salary").get_xlabel()
     'salary'
     """
+    check_types(plot_distributions, locals())
     evidence = result.evidence
     if evidence.counterfactual is None:
         raise DataError("There are no counterfactuals to draw: this is standard situation testing.")
@@ -239,6 +243,7 @@ def plot_forest(
     >>> len(ax.get_yticks())
     5
     """
+    check_types(plot_forest, locals())
     table = result.at(k)
     if complainants is None:
         cases = table[table["beyond_tau"]].sort_values("delta", ascending=False, kind="stable")

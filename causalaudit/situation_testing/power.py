@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.special import betainc
 from scipy.stats import binom
 
-from causalaudit.arguments import check_share
+from causalaudit.arguments import check_share, check_types
 from causalaudit.errors import DataError
 from causalaudit.intervals import wald_width
 from causalaudit.situation_testing.group_comparison import difference_of_shares
@@ -88,6 +88,7 @@ def choose_k(
     >>> choose_k(result, 0.3).k
     17
     """
+    check_types(choose_k, locals())
     question = result.question
     check_share("power", power)
     level = question.alpha if alpha is None else check_share("alpha", alpha)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from causalaudit.arguments import check_share
+from causalaudit.arguments import check_share, check_types
 from causalaudit.counterfactuals.ask import check_posterior
 from causalaudit.errors import CausalAuditError, CausalAuditWarning, DataError, InferenceError
 from causalaudit.inference import Posterior
@@ -105,6 +105,7 @@ def compare_worlds(
     >>> set(result.table.agreement) <= {"all", "none"}
     True
     """
+    check_types(compare_worlds, locals())
     worlds = _check_worlds(posteriors, audit, untrusted)
     check_weights(weights, worlds)
     check_share("prob", prob)

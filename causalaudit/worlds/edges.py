@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from causalaudit.arguments import check_seed, check_share
+from causalaudit.arguments import check_seed, check_share, check_types
 from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference import Posterior, fit
 from causalaudit.inference.components.partition import components_of
@@ -121,6 +121,7 @@ def compare_edges(
     >>> bool(found.table.inclusion[0] > 0.99)
     True
     """
+    check_types(compare_edges, locals())
     check_table(data)
     check_share("prob", prob)
     named = _check_edges(scm, edges)

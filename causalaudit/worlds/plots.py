@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from causalaudit.arguments import check_types
 from causalaudit.errors import DataError
 from causalaudit.figures import BLUE, GREY, INK, PALE, RED, own_axes
 from causalaudit.worlds.units import FLAGGED, NOT_EXAMINED, NOT_FLAGGED, SHARES
@@ -35,6 +36,7 @@ def plot_verdict_map(result: "WorldsResult", units: Sequence[Any] | None = None,
     ax
         Where to draw; by default a figure of its own.
     """
+    check_types(plot_verdict_map, locals())
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
@@ -73,6 +75,7 @@ def _names(table: Any) -> list[str]:
 
 def plot_headlines(result: "WorldsResult", ax: "Axes | None" = None) -> "Axes":
     """Draw the audit's number in each world with its credible interval, beside the weighted average and its range."""
+    check_types(plot_headlines, locals())
     ax = own_axes(ax)
     table, worlds = result.headline, result.worlds
     places = np.arange(len(worlds))[::-1] + 1
@@ -108,6 +111,7 @@ def plot_variance_shares(result: "WorldsResult", most: int = 20, ax: "Axes | Non
     ax
         Where to draw; by default a figure of its own.
     """
+    check_types(plot_variance_shares, locals())
     table = result.table[result.table["variance"] > 0]
     if table.empty:
         raise DataError("There is nothing to draw: no unit has a variance that is known and above 0.")
@@ -126,6 +130,7 @@ def plot_variance_shares(result: "WorldsResult", most: int = 20, ax: "Axes | Non
 
 def plot_sweep(result: "SweepResult", ax: "Axes | None" = None) -> "Axes":
     """Draw the audit's number against an assumption, with its interval, the threshold, and where the answer tips."""
+    check_types(plot_sweep, locals())
     ax, table = own_axes(ax), result.table
     values = table[result.parameter].to_numpy()
     low, high = table["credible_low"].to_numpy(), table["credible_high"].to_numpy()

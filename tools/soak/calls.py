@@ -16,7 +16,18 @@ from causalaudit.inference.calibration import calibrate
 from causalaudit.recourse import aggregated_rankings, audit_attributes, rank_agreement, ranking_analysis
 from causalaudit.situation_testing import Shift, average_shares, choose_k, count_two_sided, describe_groups
 from causalaudit.worlds import implied_independencies
-from tools.soak.scene import COVARIATES, EDGES, LEVELS, Scene, audit_of_cases, chance, model_of_sites, program, rule
+from tools.soak.scene import (
+    COVARIATES,
+    EDGES,
+    LEVELS,
+    Scene,
+    audit_of_cases,
+    audit_of_rates,
+    chance,
+    model_of_sites,
+    program,
+    rule,
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,14 @@ def all_calls(scene: Scene, folder: Path) -> list[Call]:
 
 
 def _call(
-    name: str, function: Callable[..., Any], /, *, missing: str = "", repeats: str = "", rare: bool = False, **arguments: Any
+    name: str,
+    function: Callable[..., Any],
+    /,
+    *,
+    missing: str = "",
+    repeats: str = "",
+    rare: bool = False,
+    **arguments: Any,
 ) -> Call:
     return Call(name, function, arguments, frozenset(missing.split()), frozenset(repeats.split()), rare)
 
@@ -115,6 +133,8 @@ def _situations(scene: Scene, folder: Path) -> list[Call]:
     common = {"alpha": 0.05, "prob": 0.9, "tau": 0.0, "direction": "negative", "max_distance": None, "seed": 0,
               "progress": False}  # fmt: skip
     asked = {"data": people, "decision": rule, "protected": {"sex": "f"}, "features": ["skill", "wage"]}
+    column = {"decision": "decided", "protected": {"race": ("Black", "White")}}
+    shift = {"protected": {"wage": Shift(-2, within=0.9)}, "features": ["skill"]}
     gower = ca.Gower(scale="std", categorical=["skill"], weights={"wage": 2.0})
     return [
         _call("situation_testing", test, counterfactuals=None, k=5, centres=False, favourable=1,
@@ -122,9 +142,9 @@ def _situations(scene: Scene, folder: Path) -> list[Call]:
         _call("situation_testing worlds", test, counterfactuals=worlds, k=[3, 5], centres=True, favourable=1,
               distance=gower, **asked | common),
         _call("situation_testing column", test, counterfactuals=None, k=5, centres=False, favourable=1,
-              distance=_manhattan, **asked | common | {"decision": "decided", "protected": {"race": ("Black", "White")}}),
+              distance=_manhattan, **asked | common | column),
         _call("situation_testing shift", test, counterfactuals=None, k=5, centres=False, favourable=1,
-              distance=ca.Gower(), **asked | common | {"protected": {"wage": Shift(-2, within=0.9)}, "features": ["skill"]}),
+              distance=ca.Gower(), **asked | common | shift),
         _call("Gower", ca.Gower, scale="range", categorical=["race"], weights={"skill": 2.0}),
         _call("Gower.matrix", gower.matrix, people=people[["skill", "wage"]], others=people[["skill", "wage"]][:3],
               missing="*"),
@@ -226,7 +246,8 @@ def _recourse(scene: Scene, folder: Path) -> list[Call]:
         _call("audit_recourse actions", with_actions, missing=nan, **asked | actions),
         _call("audit_recourse causal", ca.audit_recourse, missing=nan,
               **asked | causal_parts | {"protected": "sex", "thresholds": []}),
-        _call("audit_attributes", audit_attributes, missing=nan, **asked | {"protected": {"sex": "f", "race": "Black"}}),
+        _call("audit_attributes", audit_attributes, missing=nan,
+              **asked | {"protected": {"sex": "f", "race": "Black"}}),
         _call("RecourseResult.top", result.top, metric="equal_effectiveness", n=2, parameter=None, viewpoint="macro",
               missing=nan),
         _call("RecourseResult.explain", result.explain, subgroup=subgroup, metric="equal_effectiveness",
@@ -250,7 +271,12 @@ def _scans(scene: Scene, folder: Path) -> list[Call]:
         "top": 2, "alpha": 0.05, "prob": 0.9, "seed": 0, "progress": False,
     }  # fmt: skip
     number = {"prediction": "score", "recommendation": None, "features": ["skill", "wage"], "bins": {"wage": 3}}
-    causal = {"recommendation": "job", "features": ["skill", "race"], "counterfactuals": scene.worlds, "null": "propensity"}
+    causal = {
+        "recommendation": "job",
+        "features": ["skill", "race"],
+        "counterfactuals": scene.worlds,
+        "null": "propensity",
+    }
     covariates = scene.people[["sex", "race", "job"]]
     repeats = "iterations permutations posterior_draws draws"
     return [
@@ -278,15 +304,17 @@ def _assumptions(scene: Scene, folder: Path) -> list[Call]:
     return [
         _call("compare_worlds", ca.compare_worlds, posteriors=two, audit=audit_of_cases, weights="equal", prob=0.9,
               untrusted=False, progress=False, missing="*"),
-        _call("compare_edges", ca.compare_edges, rare=True, scm=scm, data=scene.people, edges=[("sex", "job")], audit=None,
-              draws=30, chains=1, prob=0.9, seed=0, progress=False, repeats="draws chains"),
+        _call("compare_edges", ca.compare_edges, rare=True, scm=scm, data=scene.people, edges=[("sex", "job")],
+              audit=None, draws=30, chains=1, prob=0.9, seed=0, progress=False, repeats="draws chains"),
         _call("coupling_sensitivity", ca.coupling_sensitivity, posterior=posterior, audit=audit_of_cases,
               sites=["job"], r=[0.0, 1.0], threshold=3.0, prob=0.9, progress=False, missing="*"),
-        _call("confounding_sensitivity", ca.confounding_sensitivity, rare=True, posterior=posterior, between=("sex", "job"),
-              rho=[-0.1, 0.0], audit=audit_of_cases, threshold=3.0, prob=0.9, progress=False, missing="*"),
-        _call("prior_sensitivity", ca.prior_sensitivity, posterior=scene.trusted, audit=None, seed=0),
-        _call("test_diagram", ca.test_diagram, rare=True, scm=scene.graph, data=scene.people, alpha=0.05, progress=False,
-              missing="association statistic p_value p_adjusted"),
+        _call("confounding_sensitivity", ca.confounding_sensitivity, rare=True, posterior=posterior,
+              between=("sex", "job"), rho=[-0.1, 0.0], audit=audit_of_cases, threshold=3.0, prob=0.9,
+              progress=False, missing="*"),
+        _call("prior_sensitivity", ca.prior_sensitivity, rare=True, posterior=scene.trusted,
+              audit=audit_of_rates, seed=0),
+        _call("test_diagram", ca.test_diagram, rare=True, scm=scene.graph, data=scene.people, alpha=0.05,
+              progress=False, missing="association statistic p_value p_adjusted"),
         _call("implied_independencies", implied_independencies, graph=scene.graph),
     ]  # fmt: skip
 

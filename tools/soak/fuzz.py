@@ -47,7 +47,10 @@ class Tally:
             self.found[key] = (first, number + 1)
 
     def __str__(self) -> str:
-        lines = [f"{kind} at {place} ({number}×): {words}" for (kind, place, _), (words, number) in sorted(self.found.items())]
+        lines = [
+            f"{kind} at {place} ({number}×): {words}"
+            for (kind, place, _), (words, number) in sorted(self.found.items())
+        ]
         counts = ", ".join(f"{number:,} {kind}" for kind, number in self.outcomes.most_common())
         total = sum(self.called.values())
         slow = f"slowest: {self.slowest[0]:.1f} s, {self.slowest[1]}"

@@ -10,7 +10,22 @@ import pandas as pd
 
 Rng = np.random.Generator
 _HUGE = (10**6, 2**31, 2**63, 10**30, 1e300)
-_NAMES: list[Any] = ["draw", "chain", "individual", "a/b", "$x_1$", "$", "", " ", "ü x", 0, 1.5, ("a", "b"), None, "U(a,b)"]
+_NAMES: list[Any] = [
+    "draw",
+    "chain",
+    "individual",
+    "a/b",
+    "$x_1$",
+    "$",
+    "",
+    " ",
+    "ü x",
+    0,
+    1.5,
+    ("a", "b"),
+    None,
+    "U(a,b)",
+]
 
 
 def _nothing(*given: Any) -> None:
@@ -38,13 +53,14 @@ def _words(table: Any, *more: Any) -> Any:
 
 
 JUNK: list[Any] = [
-    None, True, False, -1, 0, 1, 2, 3, 1.5, -0.5, 0.0, 0.9, 1e-12, np.nan, np.inf, 1 + 2j, "", "nobody", "sex", "$x$", b"x",
-    [], [[]], ["nobody"], ["sex"], [1], [[1, 2]], [None], (), ("sex", "job"), {}, {"nobody": 1}, {1: 2}, {"sex": "f"},
-    {"sex": None}, {"sex": ["f"]}, {"skill": 1.0}, {"sex": ("f", "m", "x")}, set(), {"sex"}, frozenset({"skill"}), object(), object, int, _nothing,
-    _one, _echo, _no_numbers, _words, np.array([]), np.array([1.0]), np.zeros((2, 2)), np.zeros(48), np.ones(48, dtype=bool), np.arange(48),
-    np.int64(1), np.float32(0.5), np.bool_(True), np.str_("sex"), pd.NA, pd.NaT, pd.Series([1.0, 2.0]), pd.Series(dtype=float),
-    pd.DataFrame(), pd.DataFrame({"a": [1]}), pd.Index([1, 2]), pd.Timestamp("2020-01-01"), datetime.date(2020, 1, 1), range(3), slice(None),
-    Path("nowhere"), Exception("x"), iter([1]), ..., *_HUGE,
+    None, True, False, -1, 0, 1, 2, 3, 1.5, -0.5, 0.0, 0.9, 1e-12, np.nan, np.inf, 1 + 2j, "", "nobody", "sex", "$x$",
+    b"x", [], [[]], ["nobody"], ["sex"], [1], [[1, 2]], [None], (), ("sex", "job"), {}, {"nobody": 1}, {1: 2},
+    {"sex": "f"}, {"sex": None}, {"sex": ["f"]}, {"skill": 1.0}, {"sex": ("f", "m", "x")}, set(), {"sex"},
+    frozenset({"skill"}), object(), object, int, _nothing, _one, _echo, _no_numbers, _words, np.array([]),
+    np.array([1.0]), np.zeros((2, 2)), np.zeros(48), np.ones(48, dtype=bool), np.arange(48), np.int64(1),
+    np.float32(0.5), np.bool_(True), np.str_("sex"), pd.NA, pd.NaT, pd.Series([1.0, 2.0]), pd.Series(dtype=float),
+    pd.DataFrame(), pd.DataFrame({"a": [1]}), pd.Index([1, 2]), pd.Timestamp("2020-01-01"), datetime.date(2020, 1, 1),
+    range(3), slice(None), Path("nowhere"), Exception("x"), iter([1]), ..., *_HUGE,
 ]  # fmt: skip
 
 
@@ -54,7 +70,7 @@ def spoil(value: Any, rng: Rng, repeats: bool = False) -> tuple[Any, str]:
         return spoil_table(value, rng)
     if isinstance(value, pd.Series) and rng.random() < 0.5:
         table, done = spoil_table(value.to_frame("column"), rng)
-        return (table["column"] if "column" in table else table), done
+        return (table["column"] if isinstance(table, pd.DataFrame) and "column" in table.columns else table), done
     if isinstance(value, dict) and value and rng.random() < 0.6:
         return _spoil_dict(value, rng, repeats)
     if isinstance(value, list) and rng.random() < 0.6:
@@ -80,7 +96,17 @@ def _short(value: Any) -> str:
 
 
 def _spoil_number(value: float, rng: Rng, repeats: bool) -> tuple[Any, str]:
-    others: list[Any] = [-value, value + 0.5, str(value), [value], [value, value], np.array(value), np.int8(1), np.float64(value), value * 0]
+    others: list[Any] = [
+        -value,
+        value + 0.5,
+        str(value),
+        [value],
+        [value, value],
+        np.array(value),
+        np.int8(1),
+        np.float64(value),
+        value * 0,
+    ]
     others += [] if repeats else [value * 10**6, value * 1e-9]
     spoilt = others[rng.integers(len(others))]
     return spoilt, f"→ {spoilt!r}"
@@ -137,10 +163,14 @@ def _put(table: pd.DataFrame, name: Any, column: Any) -> pd.DataFrame:
     return spoilt
 
 
-_CELLS: list[Any] = [None, np.nan, np.inf, -np.inf, 1e300, -1, 0.5, "$x_{$", "", "nobody", [1, 2], {"a": 1}, (1, 2), pd.NA, pd.NaT, b"x", 10**30, True, 1j,
-                     pd.Timestamp("2020-01-01"), object()]  # fmt: skip
-_TYPES = ["Int64", "Float64", "boolean", "string", "category", "object", "float32", "int8", "bool", "str", "complex", "datetime64[ns]",
-          "timedelta64[ns]", "uint8", "float16", "string[pyarrow]", "int64[pyarrow]", "double[pyarrow]"]  # fmt: skip
+_CELLS: list[Any] = [
+    None, np.nan, np.inf, -np.inf, 1e300, -1, 0.5, "$x_{$", "", "nobody", [1, 2], {"a": 1}, (1, 2), pd.NA, pd.NaT, b"x",
+    10**30, True, 1j, pd.Timestamp("2020-01-01"), object(),
+]  # fmt: skip
+_TYPES = [
+    "Int64", "Float64", "boolean", "string", "category", "object", "float32", "int8", "bool", "str", "complex",
+    "datetime64[ns]", "timedelta64[ns]", "uint8", "float16", "string[pyarrow]", "int64[pyarrow]", "double[pyarrow]",
+]  # fmt: skip
 _INDEXES: list[Callable[[int], Any]] = [
     lambda n: pd.Index([0] * n),
     lambda n: pd.date_range("2020-01-01", periods=n),
@@ -162,7 +192,16 @@ def spoil_table(table: pd.DataFrame, rng: Rng) -> tuple[Any, str]:
     if not len(table.columns) or not len(table):
         return table, "left alone"
     name = table.columns[rng.integers(len(table.columns))]
-    kinds = [_spoil_cells, _spoil_cells, _spoil_type, _spoil_type, _spoil_column, _spoil_rows, _spoil_index, _spoil_whole]
+    kinds = [
+        _spoil_cells,
+        _spoil_cells,
+        _spoil_type,
+        _spoil_type,
+        _spoil_column,
+        _spoil_rows,
+        _spoil_index,
+        _spoil_whole,
+    ]
     try:
         return kinds[rng.integers(len(kinds))](table, name, rng)
     except (TypeError, ValueError, OverflowError, AttributeError, NotImplementedError) as error:  # pandas could not

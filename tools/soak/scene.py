@@ -1,4 +1,4 @@
-"""Few people, a program, its posterior and a result of each kind: what valid calls are made of. All is tiny and fast."""
+"""Few people, a program, its posterior and a result of each kind: what valid calls are made of, all of it tiny."""
 
 import warnings
 from dataclasses import dataclass, field
@@ -203,7 +203,9 @@ class Scene:
     def power(self) -> Any:
         """An evaluation of scans."""
         covariates = pd.concat([self.people[["sex", "race", "job"]]] * 2, ignore_index=True)
-        return evaluate_power(covariates, pd.DataFrame({"mu_sep": [0.0, 0.5]}), 1, protected={"sex": "f"}, progress=False)
+        return evaluate_power(
+            covariates, pd.DataFrame({"mu_sep": [0.0, 0.5]}), 1, protected={"sex": "f"}, progress=False
+        )
 
     @cached_property
     def comparison(self) -> Any:
@@ -225,7 +227,9 @@ class Scene:
     def fair(self) -> ca.FairClassifier:
         """A fair classifier."""
         graph = ca.diagram([*EDGES, ("sex", "good")])
-        return ca.FairClassifier(graph, {"sex": "f"}, "good", eps_total=0.1).fit(self.people[COVARIATES], self.people["good"])
+        return ca.FairClassifier(graph, {"sex": "f"}, "good", eps_total=0.1).fit(
+            self.people[COVARIATES], self.people["good"]
+        )
 
     def prepare(self) -> "Scene":
         """Make everything, once; that few people are few is no news."""
@@ -234,6 +238,13 @@ class Scene:
             for name in [name for name, value in vars(type(self)).items() if isinstance(value, cached_property)]:
                 getattr(self, name)
         return self
+
+
+def audit_of_rates(posterior: ca.Posterior) -> Any:
+    """Audit in a world, at every draw."""
+    return ca.decompose_error_rates(
+        posterior, rule, {"sex": "f"}, outcome="good", features=["sex", "skill"], population="exact", progress=False
+    )
 
 
 def audit_of_cases(posterior: ca.Posterior) -> Any:

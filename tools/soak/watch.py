@@ -1,4 +1,4 @@
-"""What must not happen to a call: other errors and warnings, changed tables, changed states, NaN without a word, hangs."""
+"""What must not happen to a call: other errors and warnings, changed tables or states, NaN without a word, hangs."""
 
 import random
 import signal
@@ -37,7 +37,7 @@ class Outcome:
     Attributes
     ----------
     kind
-        "answered", "refused", or what is wrong: "error", "warning", "changed", "state", "NaN", "hang", "silent refusal".
+        "answered", "refused", or what is wrong: "error", "warning", "changed", "state", "NaN", "hang", "no words".
     words
         What is wrong, in words.
     place
@@ -60,7 +60,9 @@ def watch(call: Call, arguments: dict[str, Any]) -> list[Outcome]:
     wrong += [Outcome("changed", name) for name, table in tables.items() if _print_of(table) != before[name]]
     wrong += [Outcome("state", name) for name, state in _states().items() if state != states[name]]
     wrong += [
-        Outcome("warning", f"{one.category.__name__}: {str(one.message)[:200]}", f"{Path(one.filename).name}:{one.lineno}")
+        Outcome(
+            "warning", f"{one.category.__name__}: {str(one.message)[:200]}", f"{Path(one.filename).name}:{one.lineno}"
+        )
         for one in warned
         if not issubclass(one.category, CausalAuditWarning) and not _known(one)
     ]
@@ -75,7 +77,7 @@ def _made(call: Call, arguments: dict[str, Any]) -> tuple[Outcome, Any]:
         with _at_most(SECONDS):
             return Outcome("answered"), call.function(**arguments)
     except CausalAuditError as error:
-        return (Outcome("refused") if str(error).strip() else Outcome("silent refusal")), None
+        return (Outcome("refused") if str(error).strip() else Outcome("no words")), None
     except Hang as error:
         return Outcome("hang", "", _place(error)), None
     except Exception as error:
@@ -115,6 +117,10 @@ def _is_users(error: BaseException) -> bool:
 def _place(error: BaseException) -> str:
     ours = [frame for frame in traceback.extract_tb(error.__traceback__) if f"/{_OURS}/" in frame.filename]
     return f"{ours[-1].filename.split(f'/{_OURS}/')[-1]}:{ours[-1].lineno}" if ours else "outside"
+
+
+def _where(one: warnings.WarningMessage) -> str:
+    return f"{Path(one.filename).name}:{one.lineno}"
 
 
 def _known(one: warnings.WarningMessage) -> bool:

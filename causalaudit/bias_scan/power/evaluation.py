@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from causalaudit.arguments import check_count, check_seed, check_share
+from causalaudit.arguments import check_count, check_seed, check_share, check_types
 from causalaudit.bias_scan.power.plots import plot_power
 from causalaudit.bias_scan.power.semisynthetic import (
     OUTCOME,
@@ -121,6 +121,7 @@ def experiments(full: bool = False) -> pd.DataFrame:
     >>> len(experiments()), len(experiments(full=True))
     (6, 77)
     """
+    check_types(experiments, locals())
     few: list[dict[str, Any]] = [
         {},
         *({"mu_sep": m} for m in (0.25, 0.5)),
@@ -207,6 +208,7 @@ def evaluate_power(
     >>> power.summary().groupby("mu_sep")["accuracy"].mean().round(2).is_monotonic_increasing
     True
     """
+    check_types(evaluate_power, locals())
     grid = _checked(experiments(full) if grid is None else grid)
     datasets = (100 if full else 10) if datasets is None else datasets
     check_count("datasets", datasets)

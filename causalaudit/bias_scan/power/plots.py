@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from causalaudit.arguments import check_types
 from causalaudit.errors import DataError
 from causalaudit.figures import GREY, INK, MARKERS, PALETTE, own_axes
 
@@ -57,6 +58,7 @@ def plot_power(power: "PowerResult", against: str = "mu_sep", ax: "Axes | None" 
     >>> plot_power(power, "mu_sep").get_ylabel()
     'accuracy (Jaccard), 95% band'
     """
+    check_types(plot_power, locals())
     rows = _chosen(power, against, fixed)
     ax = own_axes(ax)
     for place, (name, line) in enumerate(rows.groupby("detector", sort=False)):

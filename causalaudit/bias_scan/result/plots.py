@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_types
 from causalaudit.bias_scan.result.words import interval_words
 from causalaudit.errors import DataError
 from causalaudit.figures import BLUE, GREY, RED, mark_outside, own_axes
@@ -39,6 +40,7 @@ def plot_disparity(results: "BiasScanResult | Mapping[str, BiasScanResult]", ax:
     >>> len(ca.plots.plot_disparity(result).get_yticks())
     3
     """
+    check_types(plot_disparity, locals())
     named = dict(results) if isinstance(results, Mapping) else {"": results}
     parts = [_labelled(name, result, several=len(named) > 1) for name, result in named.items()]
     rows = pd.concat(parts, ignore_index=True)
@@ -97,6 +99,7 @@ def plot_null(result: "BiasScanResult", ax: "Axes | None" = None) -> "Axes":
     >>> ca.plots.plot_null(result).get_ylabel()
     'null draws'
     """
+    check_types(plot_null, locals())
     if result.null_scores is None:
         raise DataError("There are no null draws to show: scan with permutations above 0.")
     ax = own_axes(ax)
@@ -126,6 +129,7 @@ def plot_calibration(result: "BiasScanResult", ax: "Axes | None" = None) -> "Axe
     >>> ca.plots.plot_calibration(result).get_ylabel()
     'observed frequency'
     """
+    check_types(plot_calibration, locals())
     if not len(result.calibration):
         raise DataError("A counterfactual scan has no models whose calibration could be drawn.")
     ax = own_axes(ax)

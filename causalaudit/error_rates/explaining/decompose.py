@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from causalaudit.arguments import check_draws, check_seed, check_share
+from causalaudit.arguments import check_draws, check_seed, check_share, check_types
 from causalaudit.counterfactuals import check_posterior, influence_through_parameters
 from causalaudit.counterfactuals import population as population_of
 from causalaudit.error_rates.explaining.enumerated_rates import enumerated_rates
@@ -162,6 +162,7 @@ def decompose_error_rates(
     >>> result.summary()["mean"].round(3).to_dict()
     {'total': 0.535, 'direct': 0.207, 'indirect': 0.35, 'spurious': -0.022}
     """
+    check_types(decompose_error_rates, locals())
     check_posterior(posterior)
     scm = posterior.scm
     question = read_question(

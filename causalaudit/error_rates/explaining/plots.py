@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from causalaudit.arguments import check_types
 from causalaudit.error_rates.explaining.conditional import PREDICTION, ConditionalDiagram
 from causalaudit.errors import DataError
 from causalaudit.figures import AMBER, INK, NAVY, PALE, RED, own_axes
@@ -49,6 +50,7 @@ def plot_contributions(
     >>> ca.plots.plot_contributions({"rule": result}).get_xticklabels()[0].get_text()
     'rule'
     """
+    check_types(plot_contributions, locals())
     if decomposition not in (1, 2, 3, 4):
         raise DataError(f"decomposition is {decomposition!r}, but must be 1, 2, 3 or 4.")
     ax = own_axes(ax)
@@ -120,6 +122,7 @@ def plot_conditional_diagram(
     >>> compas = ca.diagram([("X", "W"), ("X", "Y"), ("Z", "W"), ("Z", "Y"), ("W", "Y")], bidirected=[("X", "Z")])
     >>> ax = ca.plots.plot_conditional_diagram(compas, ["X", "W", "Z"], "X", outcome="Y")
     """
+    check_types(plot_conditional_diagram, locals())
     ax = own_axes(ax)
     given = ConditionalDiagram.of(graph, features, protected, outcome)
     colours = _edge_colours(given)

@@ -11,11 +11,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from causalaudit.adjustment import check_declared
+from causalaudit.arguments import check_types, shown
 from causalaudit.error_rates.learning.certificate import solve_with_confidence
 from causalaudit.error_rates.learning.diagram_terms import DiagramTerms
 from causalaudit.error_rates.learning.encoding import known_levels, unless_unseen
 from causalaudit.error_rates.learning.labelled_people import LabelledPeople
 from causalaudit.error_rates.learning.labels import (
+    LabelError,
     check_people,
     read_labels,
     read_weights,
@@ -305,6 +307,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             Of the decisions that `predict` draws for these people, instead of their expectation: the same person draws
             the same number in every world.
         """
+        check_types(FairClassifier.error_rate_terms, locals())
         check_is_fitted(self)
         bounds = tuple(self._bounds())
         problem = self._problem(X, y, sample_weight, ("total", *bounds), reset=False)
@@ -329,6 +332,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             A row for each bound: `eps, accuracy, total, direct, indirect, spurious`, and `objective`, what is
             minimised: the share of wrong decisions (a table), or the penalised logistic loss.
         """
+        check_types(FairClassifier.frontier, locals())
         terms = tuple(self._bounds())
         if not terms:
             raise DataError(f"Nothing is bounded: give at least one of {', '.join(f'eps_{term}' for term in BOUNDED)}.")
@@ -383,11 +387,15 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
     def _frame(self, X: Any, reset: bool) -> pd.DataFrame:
         """Return the people as a table, whatever they came in."""
-        if not isinstance(X, pd.DataFrame):
-            array = validate_data(self, X, reset=reset, ensure_min_samples=1)
-            return pd.DataFrame(array, columns=[f"x{place}" for place in range(array.shape[1])])
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return check_people(X, self.outcome)
+        if isinstance(X, pd.DataFrame):
+            check_people(X, self.outcome)
+        try:
+            array = validate_data(self, X, reset=reset, skip_check_array=isinstance(X, pd.DataFrame))
+        except (TypeError, ValueError) as error:  # what scikit-learn says of arrays and of columns that changed
+            raise LabelError(f"X is {shown(X)}, which cannot be read as people: {error}") from error
+        if isinstance(X, pd.DataFrame):
+            return X
+        return pd.DataFrame(array, columns=[f"x{place}" for place in range(array.shape[1])])
 
     def _rows(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the features that the rule reads, none of which may be missing."""

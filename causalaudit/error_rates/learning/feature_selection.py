@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from causalaudit.arguments import check_seed
+from causalaudit.arguments import check_seed, check_types
 from causalaudit.error_rates.explaining.criterion import find_explaining_set
 from causalaudit.errors import DataError
 from causalaudit.people import Protected, check_table, pick_column, read_protected
@@ -81,6 +81,7 @@ def select_explainable_features(
     >>> ca.select_explainable_features(people, compas, "X", outcome="Y", **search)
     ['X', 'Z']
     """
+    check_types(select_explainable_features, locals())
     column = _check(data, protected, outcome, candidates)
     check_seed(seed)
     observed = observed_graph(graph, data)

@@ -7,6 +7,7 @@ import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
+from causalaudit.arguments import shown
 from causalaudit.errors import DataError
 
 
@@ -18,10 +19,17 @@ def read_labels(y: Any, people: int) -> np.ndarray:
     """Return the label of each person."""
     if y is None:
         raise LabelError("This FairClassifier requires y to be passed, but the target y is None.")
-    labels = column_or_1d(y, warn=True)
+    try:
+        labels = column_or_1d(y, warn=True)
+    except (TypeError, ValueError) as error:
+        raise LabelError(f"y is {shown(y)}, but must be a list with the label of each person: {error}") from error
     if pd.isna(labels).any():
         raise LabelError(f"Input y contains NaN: the outcome is missing for {int(pd.isna(labels).sum())} people.")
-    check_classification_targets(labels)
+    try:
+        hash(labels[0] if len(labels) else None)
+        check_classification_targets(labels)
+    except (TypeError, ValueError) as error:
+        raise LabelError(f"y holds {shown(labels[0])}, but labels must be of two kinds: {error}") from error
     if len(labels) != people:
         raise LabelError(f"X has {people} rows, but y has {len(labels)}.")
     return np.asarray(labels)
@@ -56,7 +64,10 @@ def check_people(X: pd.DataFrame, outcome: str) -> pd.DataFrame:
 
 def read_weights(sample_weight: Any, people: int) -> np.ndarray:
     """Return the weight of each person."""
-    weights = np.ones(people) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    try:
+        weights = np.ones(people) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise LabelError(f"sample_weight is {shown(sample_weight)}, but must be a list of numbers: {error}") from error
     if weights.shape != (people,):
         raise LabelError(
             f"sample_weight has shape {weights.shape}, but there are {people} people: expected ({people},)."

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.axes import Axes
 
+from causalaudit.arguments import check_types
 from causalaudit.error_rates.explaining.terms import TERMS
 from causalaudit.errors import DataError, nearest
 from causalaudit.figures import MARKERS, PALETTE, own_axes
@@ -37,6 +38,7 @@ def plot_frontier(
     >>> ca.plots.plot_frontier({"bounded total": table}).get_ylabel()
     'accuracy'
     """
+    check_types(plot_frontier, locals())
     ax = own_axes(ax)
     named = {"": frontiers} if isinstance(frontiers, pd.DataFrame) else dict(frontiers)
     for place, (name, table) in enumerate(named.items()):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from causalaudit.arguments import check_types
 from causalaudit.figures import AMBER, BLUE, GREEN, GREY, NAVY, PURPLE, RED, own_axes
 from causalaudit.inference.calibration.uniformity import UniformityBand, bins, simultaneous_band
 
@@ -131,6 +132,7 @@ class Calibration:
         >>> ax.get_ylabel()
         'cumulative share, above uniform'
         """
+        check_types(Calibration.plot, locals())
         ax = own_axes(ax)
         band = self._band
         ax.fill_between(band.points, band.low, band.high, color=GREY, alpha=0.2, linewidth=0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from causalaudit.arguments import check_value
 from causalaudit.errors import DataError, nearest
 
 FeatureCost = float | Callable[[Any, Any], float]
@@ -118,6 +119,8 @@ def _listed(argument: str, names: Any) -> tuple[Any, ...]:
         raise DataError(f"{argument} is the text {names!r}, but must be a list: [{names!r}].")
     if not isinstance(names, Collection) or isinstance(names, Mapping):
         raise DataError(f"{argument} is {names!r}, but must be a list.")
+    for name in names:
+        check_value(f"What {argument} lists", name)
     return tuple(names)
 
 

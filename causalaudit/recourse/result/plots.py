@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from causalaudit.arguments import check_types
 from causalaudit.figures import BLUE, GREY, RED, own_axes
 from causalaudit.recourse.intervals.over_draws import joined_bands
 from causalaudit.recourse.intervals.scores import curve_bands
@@ -43,6 +44,7 @@ def plot_top_subgroups(
     >>> ca.plots.plot_top_subgroups(result, "equal_effectiveness", n=3).get_xlabel()
     'score: Equal Effectiveness, micro'
     """
+    check_types(plot_top_subgroups, locals())
     ax = own_axes(ax)
     notion = result.notion(metric, parameter, viewpoint)
     top = result.top(metric, n, parameter=parameter, viewpoint=notion.viewpoint)
@@ -106,6 +108,7 @@ def plot_effectiveness_cost(
     >>> ca.plots.plot_effectiveness_cost(result, {"rich": False, "saves": False}).get_xlabel()
     'cost'
     """
+    check_types(plot_effectiveness_cost, locals())
     ax = own_axes(ax)
     place = result.place(subgroup)
     candidates = result.candidates.only(place)
@@ -147,6 +150,7 @@ def plot_rank_agreement(result: "RecourseResult", ax: Axes | None = None) -> Axe
     >>> len(ca.plots.plot_rank_agreement(result).get_yticks()) == len(result.notions)
     True
     """
+    check_types(plot_rank_agreement, locals())
     ax = own_axes(ax)
     agreement = rank_agreement(result)
     image = ax.imshow(agreement, cmap="RdBu_r", vmin=-1, vmax=1)
