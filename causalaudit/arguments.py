@@ -46,10 +46,12 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-def check_count(name: str, value: Any, least: int = 1) -> int:
-    """Return a whole number that is large enough."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise DataError(f"{name} is {shown(value)}, but must be a whole number of at least {least}.")
+def check_count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """Return a whole number that is large enough, and not too large."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        ends = "" if most is None else f" and at most {most}"
+        raise DataError(f"{name} is {shown(value)}, but must be a whole number of at least {least}{ends}.")
     return int(value)
 
 
@@ -156,7 +158,7 @@ def check_value(name: str, value: Any) -> Any:
     """
     if not _hashes(value) or callable(value) or np.ndim(value) or isinstance(value, slice | frozenset):
         raise DataError(f"{name} is {shown(value)}, but must be a single value, as a column holds it.")
-    return value
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def check_kind(name: str, value: Any, kind: type | tuple[type, ...], expected: str) -> Any:
@@ -272,14 +274,22 @@ def _fits(value: Any, annotation: Any) -> bool:
     if origin is tuple:
         return _is_list(value) and (not inner or ... in inner or len(value) == len(inner)) and _hashes(tuple(value))
     if issubclass(origin, Mapping):
-        return isinstance(value, Mapping) and (len(inner) < 2 or all(_fits(one, inner[1]) for one in value.values()))
+        entries = inner if len(inner) == 2 else (Any, Any)
+        return isinstance(value, Mapping) and all(_is_key(key) and _fits(one, entries[1]) for key, one in value.items())
     if issubclass(origin, Iterable) and origin.__module__ in ("collections.abc", "builtins"):
         return _is_list(value) and (not inner or all(_is_entry(one, inner[0]) for one in value))
-    return callable(value) if _is_callable(origin) else isinstance(value, origin)
+    if _is_callable(origin):
+        return callable(value) and not isinstance(value, type)
+    return isinstance(value, origin)
 
 
 def _is_callable(origin: Any) -> bool:
     return getattr(origin, "__name__", "") == "Callable"
+
+
+def _is_key(key: Any) -> bool:
+    """Whether something may be a name or a level in a mapping: a text or a number."""
+    return key is not None and not isinstance(key, tuple | frozenset) and not callable(key)
 
 
 def _is_list(value: Any) -> bool:

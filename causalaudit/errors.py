@@ -33,8 +33,8 @@ class CausalAuditWarning(UserWarning):
     """Base of every warning raised on purpose by causalaudit."""
 
 
-def nearest(name: str, names: Collection[Any]) -> str:
+def nearest(name: Any, names: Collection[Any]) -> str:
     """Return a hint at the names most like `name`, or at all of them; columns may be named by numbers."""
     texts = {str(one): one for one in names}
-    close = difflib.get_close_matches(name, list(texts), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(name), list(texts), n=1, cutoff=0.5)
     return f"did you mean {texts[close[0]]!r}?" if close else f"there are {', '.join(map(repr, names)) or 'none'}."

@@ -50,6 +50,30 @@ def own_axes(ax: "Axes | None", size: tuple[float, float] | None = None) -> "Axe
         return plt.subplots(figsize=size, layout="constrained")[1]
 
 
+def as_written(ax: "Axes") -> "Axes":
+    """Return axes whose words are shown as they are written: a dollar in a level or a name begins no mathematics.
+
+    Examples
+    --------
+    >>> ax = own_axes(None)
+    >>> ax.set_yticks([0, 1], ["under 10$", "$50_k and more"])[0].get_text()
+    'under 10$'
+    >>> as_written(ax).figure.canvas.draw()
+    """
+    from matplotlib.text import Text
+    from matplotlib.ticker import FixedFormatter, FuncFormatter
+
+    for axis in (ax.xaxis, ax.yaxis):  # ticks of numbers keep their powers of ten
+        if isinstance(axis.get_major_formatter(), FixedFormatter | FuncFormatter):
+            for tick in axis.get_major_ticks():
+                tick.label1.set_parse_math(False)
+                tick.label2.set_parse_math(False)
+    for text in ax.findobj(Text):
+        if "$" in text.get_text() and "mathdefault" not in text.get_text():
+            text.set_parse_math(False)
+    return ax
+
+
 def mark_outside(ax: "Axes", x: Any, y: Any, outside: Any, colour: str) -> None:
     """Make those estimates hollow that are outside of the interval shown beside them, and say so in the legend.
 

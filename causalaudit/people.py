@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from causalaudit.arguments import check_name, check_names, shown
+from causalaudit.arguments import check_name, check_names, check_value, shown
 from causalaudit.errors import DataError, nearest
 from causalaudit.storage import storable
 
@@ -53,12 +53,14 @@ def pick_column(data: pd.DataFrame, name: Any, role: str) -> "pd.Series[Any]":
             "the missing value a name; they are not dropped silently. If a program models the column, its posterior "
             "completes them, draw by draw: `for people, worlds in ca.counterfactuals(posterior, do).completions()`."
         )
-    _check_cells(column, role)
+    check_cells(column, role)
     return column
 
 
-def _check_cells(column: "pd.Series[Any]", role: str) -> None:
+def check_cells(column: "pd.Series[Any]", role: str) -> None:
     """Refuse cells that cannot be told apart or counted: lists, dicts, tables."""
+    if column.dtype in (np.float16, np.complex128):
+        raise DataError(f"The {role} {column.name!r} is of the type {column.dtype}: make it column.astype(float).")
     if column.dtype != object:
         return
     several = {kind for kind in set(map(type, column.array)) if kind.__hash__ is None or issubclass(kind, tuple)}
@@ -356,6 +358,8 @@ def read_protected(
             )
         return Groups(column, found[1], found[0])
     level, *reference = protected[column] if isinstance(protected[column], tuple) else (protected[column],)
+    for name in (level, *reference):
+        check_value(f"A level of {column!r} in protected", name)
     if len(reference) > 1 or reference == [level]:
         raise DataError(f"protected is {protected!r}, but must name one level, or it and one other: {FORMS}.")
     for name in (level, *reference):

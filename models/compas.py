@@ -62,7 +62,7 @@ from torch.distributions.transforms import AffineTransform
 
 from causalaudit.arguments import check_types
 from causalaudit.errors import DataError
-from causalaudit.people import find_column
+from causalaudit.people import find_column, pick_column
 from causalaudit.scm import SCM
 
 LEVELS = {
@@ -138,7 +138,8 @@ def scan_table(people: pd.DataFrame) -> pd.DataFrame:
 
 
 def _screened(people: pd.DataFrame) -> "pd.Series[bool]":
-    return people["days_b_screening_arrest"].between(-30, 30) & (people["is_recid"] != -1)
+    days = people["days_b_screening_arrest"].astype(float)
+    return days.between(-30, 30) & (people["is_recid"] != -1)
 
 
 def _check_columns(people: pd.DataFrame, needed: list[str]) -> None:
@@ -146,7 +147,8 @@ def _check_columns(people: pd.DataFrame, needed: list[str]) -> None:
     if lacking:
         raise DataError(f"The table lacks the columns {', '.join(lacking)} of ProPublica's file.")
     for name in needed:
-        column = find_column(people, name, "column")
+        # Of 307 people it is not known when they were screened; ProPublica leaves them out.
+        column = (find_column if name == "days_b_screening_arrest" else pick_column)(people, name, "column")
         if name != "race" and not pd.api.types.is_any_real_numeric_dtype(column):
             raise DataError(f"{name!r} must be a number, as in ProPublica's file, but is of the type {column.dtype}.")
 

@@ -15,7 +15,7 @@ from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.bounded import AnyCoupling
 from causalaudit.errors import CausalAuditError, SavedFileError
-from causalaudit.people import check_table
+from causalaudit.people import check_cells, check_table, find_column
 from causalaudit.progress import pieces
 from causalaudit.scm.columns import typed
 from causalaudit.storage import Artefact, draws_in_memory, pack, unpack, write_artefact
@@ -100,7 +100,8 @@ class CounterfactualDraws:
         check_kind("do", {} if do is None else do, Mapping, "a mapping from variables to values")
         variables: dict[str, Any] = {}
         for name in frame.columns:
-            column = frame[name]
+            column = find_column(frame, name, "column")
+            check_cells(column, "column")
             if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
                 variables[str(name)] = (("draw", "individual"), column.to_numpy(dtype=float)[None])
             else:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from causalaudit.arguments import check_types, shown
 from causalaudit.counterfactuals.draws import CounterfactualDraws
 from causalaudit.errors import DataError, nearest
-from causalaudit.figures import GREY, RED, own_axes
+from causalaudit.figures import GREY, RED, as_written, own_axes
 from causalaudit.intervals import hdi
 
 _FACTUAL, _COUNTERFACTUAL = GREY, RED
@@ -46,7 +46,7 @@ def plot_worlds(worlds: CounterfactualDraws, variable: str, prob: float = 0.9, a
         _draw_shares(ax, worlds, variable, list(levels), prob)
     ax.set_xlabel(variable)
     ax.legend(frameon=False)
-    return ax
+    return as_written(ax)
 
 
 def _draw_curves(ax: Axes, worlds: CounterfactualDraws, variable: str, prob: float) -> None:
@@ -116,4 +116,4 @@ def plot_effects(draws: Mapping[str, np.ndarray], prob: float = 0.9, ax: Axes | 
     ax.set_yticks(range(len(draws)), list(draws))
     ax.set_ylim(len(draws) - 0.5, -0.5)
     ax.set_xlabel(f"posterior mean and\n{prob:.0%} highest-density interval")
-    return ax
+    return as_written(ax)

@@ -7,7 +7,7 @@ import networkx as nx
 from matplotlib.axes import Axes
 
 from causalaudit.arguments import check_types
-from causalaudit.figures import own_axes
+from causalaudit.figures import as_written, own_axes
 
 _HIGHLIGHT = "#c44e52"
 
@@ -44,4 +44,4 @@ def plot_diagram(graph: "nx.DiGraph[Any]", highlight: Sequence[tuple[str, str]] 
         ax.annotate("", xy=positions[effect], xytext=positions[cause], arrowprops=arrow)
     ax.margins(0.2)
     ax.set_axis_off()
-    return ax
+    return as_written(ax)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from causalaudit.arguments import check_choice, check_number, check_types
 from causalaudit.errors import DataError, nearest
+from causalaudit.people import check_cells, find_column
 from causalaudit.situation_testing.geometry import ComparedFeature, Geometry
 
 SCALES = ("range", "std", "authors")
@@ -78,6 +79,9 @@ class Gower:
         The scales are those of the people.
         """
         check_types(Gower.matrix, locals())
+        for table in (people, people if others is None else others):
+            for name in people.columns:
+                check_cells(find_column(table, name, "feature"), "feature")
         geometry = self.geometry(people)
         coordinates = geometry.encode(people)
         return geometry.matrix(coordinates, coordinates if others is None else geometry.encode(others))

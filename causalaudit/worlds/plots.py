@@ -8,7 +8,7 @@ import numpy as np
 
 from causalaudit.arguments import check_types
 from causalaudit.errors import DataError
-from causalaudit.figures import BLUE, GREY, INK, PALE, RED, own_axes
+from causalaudit.figures import BLUE, GREY, INK, PALE, RED, as_written, own_axes
 from causalaudit.worlds.units import FLAGGED, NOT_EXAMINED, NOT_FLAGGED, SHARES
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def plot_verdict_map(result: "WorldsResult", units: Sequence[Any] | None = None,
     shown = [state for place, state in enumerate(states) if (codes == place).any()]
     handles = [Patch(facecolor=_COLOURS[state], edgecolor="0.6", label=state) for state in reversed(shown)]
     ax.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(handles), frameon=False)
-    return ax
+    return as_written(ax)
 
 
 def _names(table: Any) -> list[str]:
@@ -92,7 +92,7 @@ def plot_headlines(result: "WorldsResult", ax: "Axes | None" = None) -> "Axes":
     ax.set_ylim(-0.6, len(worlds) + 0.6)
     ax.set_xlabel(result.settings["headline"])
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
-    return ax
+    return as_written(ax)
 
 
 def _interval(result: "WorldsResult | SweepResult") -> str:
@@ -125,7 +125,7 @@ def plot_variance_shares(result: "WorldsResult", most: int = 20, ax: "Axes | Non
     ax.set_xlim(0, 1.03 * left.max())  # bars stick to both ends of the axis otherwise
     ax.set_xlabel(f"variance of {result.settings['value']}")
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(SHARES), frameon=False, fontsize="small")
-    return ax
+    return as_written(ax)
 
 
 def plot_sweep(result: "SweepResult", ax: "Axes | None" = None) -> "Axes":
@@ -149,4 +149,4 @@ def plot_sweep(result: "SweepResult", ax: "Axes | None" = None) -> "Axes":
     ax.set_xlabel(f"{result.parameter}: {result.settings['about']}")
     ax.set_ylabel(result.settings["headline"])
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize="small")
-    return ax
+    return as_written(ax)

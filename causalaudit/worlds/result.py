@@ -115,7 +115,7 @@ class WorldsResult(SavedResult):
 
     def _row_of(self, unit: Any) -> int:
         """Return the row of a unit, by itself, by its words, or by the first part of it."""
-        check_value("unit", unit)
+        unit = check_value("unit", unit)
         units = self.table["unit"].tolist()
         for names in (
             units,

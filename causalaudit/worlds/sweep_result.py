@@ -78,7 +78,7 @@ class SweepResult(SavedResult):
         return f"{start}is overturned at {tipped} (tried from {low:g} to {high:g})."
 
     def _row_of(self, unit: Any) -> int:
-        check_value("unit", unit)
+        unit = check_value("unit", unit)
         for column in ("unit", "words"):
             found = [at for at, name in enumerate(self.tipping_points[column].tolist()) if bool(name == unit)]
             if len(found) == 1:

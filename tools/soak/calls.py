@@ -386,8 +386,8 @@ def _tables(scene: Scene, folder: Path) -> list[Call]:
         _call("make_loan", ca.datasets.make_loan, n=5, seed=0, repeats="n"),
         _call("make_compas", ca.datasets.make_compas, n=5, seed=0, repeats="n"),
         _call("make_law_school", ca.datasets.make_law_school, n=5, seed=0, repeats="n"),
-        _call("models.compas.prepare", models.compas.prepare, people=compas, screened=True),
-        _call("models.compas.scan_table", models.compas.scan_table, people=compas),
+        _call("models.compas.prepare", models.compas.prepare, missing="*", people=compas, screened=True),
+        _call("models.compas.scan_table", models.compas.scan_table, missing="*", people=compas),
         _call("models.adult.prepare", models.adult.prepare, people=compas),
         _call("models.german_credit.scan_table", models.german_credit.scan_table, customers=compas),
     ]

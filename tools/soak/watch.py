@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pyro
 import torch
+from matplotlib.axes import Axes
 
 from causalaudit.errors import CausalAuditError, CausalAuditWarning
 from tools.soak.calls import Call
@@ -75,7 +76,7 @@ def watch(call: Call, arguments: dict[str, Any]) -> list[Outcome]:
 def _made(call: Call, arguments: dict[str, Any]) -> tuple[Outcome, Any]:
     try:
         with _at_most(SECONDS):
-            return Outcome("answered"), call.function(**arguments)
+            return Outcome("answered"), _drawn(call.function(**arguments))
     except CausalAuditError as error:
         return (Outcome("refused") if str(error).strip() else Outcome("no words")), None
     except Hang as error:
@@ -84,6 +85,13 @@ def _made(call: Call, arguments: dict[str, Any]) -> tuple[Outcome, Any]:
         if _is_users(error):
             return Outcome("refused"), None
         return Outcome("error", f"{type(error).__name__}: {str(error)[:300]}", _place(error)), None
+
+
+def _drawn(answer: Any) -> Any:
+    """Return an answer; a plot is drawn, since much goes wrong only then."""
+    if isinstance(answer, Axes):
+        answer.figure.canvas.draw()
+    return answer
 
 
 @contextmanager
@@ -126,7 +134,8 @@ def _where(one: warnings.WarningMessage) -> str:
 def _known(one: warnings.WarningMessage) -> bool:
     """Whether a warning is a dependency's, as setup.cfg names them."""
     text = str(one.message)
-    return "torch.jit" in text or "ArviZ is undergoing" in text
+    # scikit-learn's estimators warn of an array where a table was fitted
+    return "torch.jit" in text or "ArviZ is undergoing" in text or "X does not have valid feature names" in text
 
 
 def _print_of(table: Any) -> tuple[Any, ...]:

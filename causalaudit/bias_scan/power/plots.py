@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from causalaudit.arguments import check_types
 from causalaudit.errors import DataError
-from causalaudit.figures import GREY, INK, MARKERS, PALETTE, own_axes
+from causalaudit.figures import GREY, INK, MARKERS, PALETTE, as_written, own_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +71,7 @@ def plot_power(power: "PowerResult", against: str = "mu_sep", ax: "Axes | None" 
     level = 1 - power.settings["alpha"]
     ax.set(xlabel=_LABELS[against], ylabel=f"accuracy (Jaccard), {level:.0%} band", ylim=(0, 1.05))
     ax.legend(frameon=False, fontsize="small")
-    return ax
+    return as_written(ax)
 
 
 def _chosen(power: "PowerResult", against: str, fixed: dict[str, float]) -> "pd.DataFrame":

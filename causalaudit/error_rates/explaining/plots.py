@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from causalaudit.arguments import check_types
 from causalaudit.error_rates.explaining.conditional import PREDICTION, ConditionalDiagram
 from causalaudit.errors import DataError
-from causalaudit.figures import AMBER, INK, NAVY, PALE, RED, own_axes
+from causalaudit.figures import AMBER, INK, NAVY, PALE, RED, as_written, own_axes
 
 if TYPE_CHECKING:
     from causalaudit.results import AuditResult
@@ -65,7 +65,7 @@ def plot_contributions(
         f"P(Ŷ = {first['yhat']} | {first['outcome']} = {first['y']}), {first['contrast']} minus {first['baseline']}"
     )
     _legend(ax)
-    return ax
+    return as_written(ax)
 
 
 def _rows(result: Any, decomposition: int) -> dict[str, tuple[float, float, float]]:
@@ -142,7 +142,7 @@ def plot_conditional_diagram(
     ax.legend(handles, kinds, frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=3)
     ax.margins(0.15, 0.3)
     ax.set_axis_off()
-    return ax
+    return as_written(ax)
 
 
 def _edge_colours(given: ConditionalDiagram) -> dict[tuple[frozenset[str], bool], str]:

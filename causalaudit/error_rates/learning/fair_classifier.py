@@ -8,18 +8,17 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from causalaudit.adjustment import check_declared
-from causalaudit.arguments import check_types, shown
+from causalaudit.arguments import check_types
 from causalaudit.error_rates.learning.certificate import solve_with_confidence
 from causalaudit.error_rates.learning.diagram_terms import DiagramTerms
 from causalaudit.error_rates.learning.encoding import known_levels, unless_unseen
 from causalaudit.error_rates.learning.labelled_people import LabelledPeople
 from causalaudit.error_rates.learning.labels import (
-    LabelError,
-    check_people,
     read_labels,
+    read_people,
     read_weights,
     same_classes,
     two_classes,
@@ -294,6 +293,12 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._decided(X if isinstance(X, pd.DataFrame) else self._read(X))
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of right decisions, by weight."""
+        people = len(self._read(X))
+        labels, weights = read_labels(y, people), read_weights(sample_weight, people)
+        return float(((self.predict(X) == labels) * weights).sum() / weights.sum())
+
     def error_rate_terms(self, X: Any, y: Any, sample_weight: Any = None, *, realised: bool = False) -> pd.Series:
         """Return total, direct, indirect and spurious error rate of the fitted rule, among any labelled people.
 
@@ -387,15 +392,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
     def _frame(self, X: Any, reset: bool) -> pd.DataFrame:
         """Return the people as a table, whatever they came in."""
-        if isinstance(X, pd.DataFrame):
-            check_people(X, self.outcome)
-        try:
-            array = validate_data(self, X, reset=reset, skip_check_array=isinstance(X, pd.DataFrame))
-        except (TypeError, ValueError) as error:  # what scikit-learn says of arrays and of columns that changed
-            raise LabelError(f"X is {shown(X)}, which cannot be read as people: {error}") from error
-        if isinstance(X, pd.DataFrame):
-            return X
-        return pd.DataFrame(array, columns=[f"x{place}" for place in range(array.shape[1])])
+        return read_people(self, X, reset)
 
     def _rows(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the features that the rule reads, none of which may be missing."""

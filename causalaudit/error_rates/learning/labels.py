@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import column_or_1d, validate_data
 
-from causalaudit.arguments import shown
+from causalaudit.arguments import check_name, shown
 from causalaudit.errors import DataError
+from causalaudit.people import check_cells, find_column
 
 
 class LabelError(DataError, ValueError):
@@ -53,13 +54,28 @@ def same_classes(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return classes
 
 
-def check_people(X: pd.DataFrame, outcome: str) -> pd.DataFrame:
-    """Return a table of people; refuse one without rows, or with the outcome."""
+def read_people(classifier: Any, X: Any, reset: bool) -> pd.DataFrame:
+    """Return the people as a table, whatever they came in: an array has the columns x0, x1, and so on."""
+    if isinstance(X, pd.DataFrame):
+        _check_people(X, classifier.outcome)
+    try:
+        array = validate_data(classifier, X, reset=reset, skip_check_array=isinstance(X, pd.DataFrame))
+    except (TypeError, ValueError) as error:  # what scikit-learn says of arrays and of columns that changed
+        raise LabelError(f"X is {shown(X)}, which cannot be read as people: {error}") from error
+    if isinstance(X, pd.DataFrame):
+        return X
+    return pd.DataFrame(array, columns=[f"x{place}" for place in range(array.shape[1])])
+
+
+def _check_people(X: pd.DataFrame, outcome: str) -> None:
+    """Refuse a table without rows, with a column twice, or with the outcome."""
+    check_name("outcome", outcome)
+    for name in X.columns:
+        check_cells(find_column(X, name, "column"), "column")
     if len(X) == 0:
         raise LabelError("X has no rows: at least one person is needed.")
     if outcome in X.columns:
         raise LabelError(f"X holds the outcome {outcome!r}, which a classifier cannot read: drop this column.")
-    return X
 
 
 def read_weights(sample_weight: Any, people: int) -> np.ndarray:

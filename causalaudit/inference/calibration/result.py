@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from causalaudit.arguments import check_types
-from causalaudit.figures import AMBER, BLUE, GREEN, GREY, NAVY, PURPLE, RED, own_axes
+from causalaudit.figures import AMBER, BLUE, GREEN, GREY, NAVY, PURPLE, RED, as_written, own_axes
 from causalaudit.inference.calibration.uniformity import UniformityBand, bins, simultaneous_band
 
 if TYPE_CHECKING:
@@ -150,4 +150,4 @@ class Calibration:
         ax.set_title(f"{self.name}: {len(self._known)} data sets of {self.settings['n']} people", fontsize="medium")
         if ax.get_legend_handles_labels()[0]:
             ax.legend(frameon=False, fontsize="small")
-        return ax
+        return as_written(ax)

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 
 from causalaudit.arguments import check_types
 from causalaudit.errors import DataError, nearest
-from causalaudit.figures import GREY, INK, PALETTE, own_axes
+from causalaudit.figures import GREY, INK, PALETTE, as_written, own_axes
 from causalaudit.inference.posterior.posterior import Posterior
 from causalaudit.intervals import hdi
 from causalaudit.people import check_table
@@ -103,7 +103,7 @@ def plot_predictive(
     labels = [] if groups is None else [groups.label(kind) for kind in kinds]
     band = f"simulated, {prob:.0%} {'bars' if column.discrete else 'band'}"
     _add_legend(ax, by, labels, "o" if column.discrete else "-", None if data is None else _of_whom(missing), band)
-    return ax
+    return as_written(ax)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from causalaudit.arguments import check_types
-from causalaudit.figures import BLUE, GREY, RED, own_axes
+from causalaudit.figures import BLUE, GREY, RED, as_written, own_axes
 from causalaudit.recourse.intervals.over_draws import joined_bands
 from causalaudit.recourse.intervals.scores import curve_bands
 from causalaudit.recourse.notions.measures import MICRO, distribution, last_of_cost, steps
@@ -66,7 +66,7 @@ def plot_top_subgroups(
     marks = [Line2D([], [], marker="o", color=_colour(result, bias), linewidth=1.5) for bias in shown]
     labels = ["fair" if bias is None else f"bias against {bias}" for bias in shown]
     ax.legend(marks, labels, frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
-    return ax
+    return as_written(ax)
 
 
 def _mark_infinity(ax: Axes, ends: np.ndarray, finite: np.ndarray) -> None:
@@ -134,7 +134,7 @@ def plot_effectiveness_cost(
     ax.set(xlabel="cost", ylabel=f"share with recourse ({viewpoint})", xlim=(0, right), ylim=(0, 1.02))
     ax.set_title("If " + _short(subgroup, candidates.sizes[:, 0].tolist()), fontsize="small")
     ax.legend(frameon=False, fontsize="small")
-    return ax
+    return as_written(ax)
 
 
 def plot_rank_agreement(result: "RecourseResult", ax: Axes | None = None) -> Axes:
@@ -164,4 +164,4 @@ def plot_rank_agreement(result: "RecourseResult", ax: Axes | None = None) -> Axe
             column, row, f"{round(value, 1) + 0.0:.1f}", ha="center", va="center", fontsize="xx-small", color=colour
         )
     ax.figure.colorbar(image, ax=ax, shrink=0.8, label="Spearman's correlation of ranks")
-    return ax
+    return as_written(ax)
