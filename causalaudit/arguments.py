@@ -7,6 +7,7 @@ name. The other checks are of values.
 import re
 import sys
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from functools import partial
 from inspect import signature
 from numbers import Integral, Real
 from os import PathLike
@@ -202,9 +203,15 @@ def _hashes(value: Any) -> bool:
 
 # What means the same everywhere is checked by `people` or `decisions`, which say more than its type, or by the checks
 # of values above.
-_SHARED = {"seed": check_seed, "draws": check_draws}
-_SHARES = {"alpha", "prob"}
-_BY_ITSELF = {"data", "protected", "features", "decision", "classifier", "do"}
+_SHARED: dict[str, Callable[[Any], Any]] = {
+    "seed": check_seed,
+    "alpha": partial(check_share, "alpha"),
+    "prob": partial(check_share, "prob"),
+}
+_BY_ITSELF = {
+    "data", "protected", "features", "decision", "classifier", "do", "draws", "posterior", "actions", "latents",
+    "edges",
+}  # fmt: skip
 # Columns may have other names than texts.
 _COLUMNS = {"outcome", "prediction", "recommendation", "feature", "variable", "by", "weights"}
 _GENERIC = re.compile(r"\b(nx\.DiGraph|pd\.Series|pd\.Index)\[\w+\]")  # types that cannot be subscripted when they run
@@ -225,10 +232,8 @@ def check_types(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
         annotation = parameter.annotation
         if name not in given or name in _BY_ITSELF or annotation is parameter.empty:
             continue
-        if name in _SHARED and annotation in (int, int | None) and not (given[name] is None and annotation is int):
+        if name in _SHARED and not (given[name] is None and annotation not in (int, float)):
             _SHARED[name](given[name])
-        elif name in _SHARES and given[name] is not None:
-            check_share(name, given[name])
         if name in _COLUMNS and annotation in (str, str | None):
             annotation = Hashable
         expected = _resolved(annotation, function)
@@ -243,7 +248,9 @@ def check_type(name: str, value: Any, annotation: Any) -> None:
     if not _fits(value, annotation):
         fix = f": [{shown(value)}]" if isinstance(value, str) and _fits([value], annotation) else ""
         text = "the text " if isinstance(value, str) and fix else ""
-        raise DataError(f"{name} is {text}{shown(value)}, but must be {_words(annotation)}{fix}.")
+        raise DataError(
+            f"{name} is {text}{shown(value)}, but must be {_words(annotation).removesuffix(' or None' * bool(fix))}{fix}."
+        )
 
 
 def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:
@@ -313,7 +320,7 @@ def _words(annotation: Any) -> str:
         words = list(dict.fromkeys(_words(one) for one in inner))
         return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
     if origin is Literal:
-        return f"one of {', '.join(map(repr, inner))}"
+        return f"one of {', '.join(map(str, inner))}"
     if annotation in _SIMPLE:
         return _SIMPLE[annotation][1]
     if isinstance(origin, type) and issubclass(origin, Mapping):

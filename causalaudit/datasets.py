@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import fetch_openml
 
-from causalaudit.arguments import check_types
+from causalaudit.arguments import check_count, check_types
 from causalaudit.errors import DataError
 from causalaudit.randomness import generator
 
@@ -59,8 +59,7 @@ def make_loan(n: int = 5000, seed: int = 0) -> pd.DataFrame:
     True
     """
     check_types(make_loan, locals())
-    if n < 1:
-        raise DataError(f"n is {n}, but there must be at least one applicant.")
+    check_count("n", n)
     rng = generator(seed, "make_loan")
     female = rng.random(n) < 0.35
     salary_if_male = 10_000.0 * rng.poisson(10, n)
@@ -111,8 +110,7 @@ def make_compas(n: int = 6000, seed: int = 0) -> pd.DataFrame:
     'African-American'
     """
     check_types(make_compas, locals())
-    if n < 1:
-        raise DataError(f"n is {n}, but there must be at least one defendant.")
+    check_count("n", n)
     rng = generator(seed, "make_compas")
     races = ["African-American", "Asian", "Caucasian", "Hispanic", "Native American", "Other"]
     race = rng.choice(races, n, p=[0.51, 0.01, 0.33, 0.08, 0.01, 0.06])
@@ -177,8 +175,7 @@ def make_law_school(n: int = 20_000, seed: int = 0) -> pd.DataFrame:
     True
     """
     check_types(make_law_school, locals())
-    if n < 1:
-        raise DataError(f"n is {n}, but there must be at least one applicant.")
+    check_count("n", n)
     rng = generator(seed, "make_law_school")
     female, nonwhite = rng.random(n) < 0.44, rng.random(n) < 0.16
     lsat = 37.8 - 0.6 * female + 5.2 * rng.standard_normal(n)
@@ -264,6 +261,12 @@ def load_compas(path: str | Path | None = None) -> pd.DataFrame:
     return raw.set_index("id")[columns.split()]
 
 
+_ADULT = (
+    "age workclass fnlwgt education education-num marital-status occupation relationship race sex capital-gain "
+    "capital-loss hours-per-week native-country income"
+)
+
+
 def load_adult(path: str | Path | None = None) -> pd.DataFrame:
     """Load the Adult census data (48,842 people), from OpenML if there is no file.
 
@@ -277,7 +280,7 @@ def load_adult(path: str | Path | None = None) -> pd.DataFrame:
     check_types(load_adult, locals())
     found = _find("adult.csv.gz", path) or _find("adult.csv", path)
     if found is not None:
-        return pd.read_csv(found, na_values="?", skipinitialspace=True)
+        return _read_csv(found, _ADULT, "the UCI repository", na_values="?", skipinitialspace=True)
     try:
         table = fetch_openml("adult", version=2, as_frame=True, data_home=str(_cache()), parser="pandas").frame
     except OSError as error:
@@ -326,7 +329,17 @@ def _read(
     found = next((file for file in (_find(name, path) for name in candidates) if file is not None), None)
     if found is None:
         raise _missing(candidates, source)
-    table = pd.read_csv(found, **options)
+    return _read_csv(found, columns, source, **options)
+
+
+def _read_csv(found: Path, columns: str, source: str, **options: Any) -> pd.DataFrame:
+    """Read a file, and refuse one that is no table, or another one."""
+    try:
+        table = pd.read_csv(found, **options)
+    except (ValueError, OSError, EOFError) as error:  # no csv, no text, not compressed as its name says
+        raise DataError(
+            f"{found.name!r} cannot be read as a table ({error}): it is not the file from {source}."
+        ) from error
     lacking = [column for column in columns.split() if column not in table.columns]
     if lacking:
         raise DataError(f"{found.name!r} lacks the columns {', '.join(lacking)}: it is not the file from {source}.")
@@ -335,6 +348,8 @@ def _read(
 
 def _find(name: str, path: str | Path | None) -> Path | None:
     if path is not None:
+        if not str(path):
+            raise DataError("path is empty, but must be a file or a folder; None looks where the data usually are.")
         given = Path(path)
         if given.is_file():
             return given

@@ -14,7 +14,7 @@ from causalaudit.bias_scan.evidence.expected_people import ExpectedPeople, expec
 from causalaudit.bias_scan.evidence.misfit import warn_of_misfit
 from causalaudit.bias_scan.evidence.null_tables import p_value_of
 from causalaudit.bias_scan.evidence.search import FoundSubgroup, SubgroupSearch
-from causalaudit.bias_scan.evidence.stability import inclusion
+from causalaudit.bias_scan.evidence.stability import SEARCHED, inclusion
 from causalaudit.bias_scan.question.features import Bins, plain_bins
 from causalaudit.bias_scan.question.numbers import check_numbers, draws_to_make
 from causalaudit.bias_scan.question.scan_question import read_question
@@ -81,7 +81,8 @@ def scan_bias(
     direction
         "positive": the event is more frequent than expected; "negative": less.
     features
-        A list of the columns whose values form subgroups; default all others.
+        A list of the columns whose values form subgroups; default all others, but for texts and categories of which
+        hardly anybody shares a value (names, identifiers), which a warning names.
     adjust_for
         A list of the columns that the models see (Table 4 of the paper has two lists); default the features.
     bins
@@ -176,6 +177,9 @@ def scan_bias(
     searched, measured = parts[0], parts[-1]
     search = SubgroupSearch.plan(
         searched.strata.cells, question.sizes, numbers["penalty"], numbers["iterations"], numbers["seed"]
+    )
+    search.announce(
+        1 + numbers["permutations"] + (0 if searched.draws is None else min(searched.draws.number, SEARCHED))
     )
     found = search.best(searched.evidence, numbers["top"])
     curves = look_at_models(searched)

@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 import xarray as xr
 
-from causalaudit.arguments import check_count, check_seed, check_types
+from causalaudit.arguments import check_count, check_seed, check_types, shown
 from causalaudit.arviz_versions import group_names
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.bounded import AnyCoupling
@@ -230,7 +230,10 @@ def _encode_value(scm: SCM, name: str, value: Any, people: pd.DataFrame) -> torc
 
 
 def _check_edges(scm: SCM, edges: Edges) -> frozenset[tuple[str, str]]:
+    if isinstance(edges, str | Mapping) or not isinstance(edges, Collection):
+        raise InterventionError(f"edges is {shown(edges)}, but must be a list of pairs: [(cause, effect), …].")
     for edge in edges:
-        if isinstance(edge, str) or len(edge) != 2 or not scm.graph.has_edge(*edge):
+        pair = isinstance(edge, tuple | list) and len(edge) == 2 and all(isinstance(end, str) for end in edge)
+        if not pair or not scm.graph.has_edge(*edge):
             raise InterventionError(f"{edge!r} is not an edge of {scm.name!r}; its edges are {list(scm.graph.edges)}.")
     return frozenset((cause, effect) for cause, effect in edges)

@@ -14,7 +14,7 @@ from causalaudit.arguments import check_kind, check_types
 from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.bounded import AnyCoupling
-from causalaudit.errors import CausalAuditError, SavedFileError
+from causalaudit.errors import CausalAuditError, DataError, SavedFileError
 from causalaudit.people import check_cells, check_table, find_column
 from causalaudit.progress import pieces
 from causalaudit.scm.columns import typed
@@ -105,7 +105,7 @@ class CounterfactualDraws:
             if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
                 variables[str(name)] = (("draw", "individual"), column.to_numpy(dtype=float)[None])
             else:
-                codes, levels = pd.factorize(column, sort=True)
+                codes, levels = _factorized(column)
                 attributes = {"levels": list(levels)}
                 variables[str(name)] = (("draw", "individual"), codes.astype(np.int32)[None], attributes)
         coordinates = {"draw": [0], "individual": frame.index.to_numpy()}
@@ -190,7 +190,7 @@ class CounterfactualDraws:
 
     def frame(self, draws: slice) -> pd.DataFrame:
         """Return the people of several draws below one another; the index repeats itself."""
-        check_types(CounterfactualDraws.frame, locals())
+        check_kind("draws", draws, slice, "a slice, such as slice(0, 10)")
         part = self.dataset.isel(draw=draws)
         return typed_frame(self.factual, {name: part[name].to_numpy().ravel() for name in self._columns}, part)
 
@@ -255,6 +255,13 @@ class CounterfactualDraws:
     def from_artefact(cls, artefact: Artefact) -> "CounterfactualDraws":
         """Return the draws that a file holds."""
         return cls(**unpack(artefact.header["content"], artefact.groups["arrays"]))
+
+
+def _factorized(column: "pd.Series[Any]") -> tuple[np.ndarray, Any]:
+    try:
+        return pd.factorize(column, sort=True)
+    except TypeError as error:  # values of several types have no order
+        raise DataError(f"The column {column.name!r} holds values of several types: make them texts.") from error
 
 
 def typed_frame(factual: pd.DataFrame, values: Mapping[str, np.ndarray], dataset: xr.Dataset) -> pd.DataFrame:

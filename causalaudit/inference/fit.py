@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from causalaudit.arguments import check_count, check_types
+from causalaudit.arguments import check_count, check_kind, check_types
 from causalaudit.errors import CausalAuditWarning, DataError, InferenceError
 from causalaudit.inference.components.draws import DensityOf, draws_by_component
 from causalaudit.inference.components.partition import components_of
@@ -157,6 +157,7 @@ def fit_near(posterior: Posterior, scm: SCM, *, progress: bool = True) -> Poster
     True
     """
     check_types(fit_near, locals())
+    check_kind("posterior", posterior, Posterior, "what fit returned")
     if set(scm.parameters) != set(posterior.scm.parameters):
         raise InferenceError(
             f"The parameters of {scm.name!r} are {', '.join(scm.parameters)}, but the posterior to start from has "

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.arguments import check_draws, check_seed, check_share, check_types
+from causalaudit.counterfactuals import check_posterior
 from causalaudit.errors import CausalAuditWarning, DataError
 from causalaudit.people import Protected
 from causalaudit.recourse.evidence.evaluation import match
@@ -154,6 +155,8 @@ def audit_recourse(
     if actions.values is not None and posterior is None:
         raise DataError("values say what bins stand for in a model, but there is no posterior.")
 
+    if posterior is not None:
+        check_posterior(posterior)
     people = code_people(data, protected, features, actions.orders, thresholds)
     rules = make_rules(people, data, actions)
     answers = KnownAnswers.of(people, classifier, favourable)

@@ -13,7 +13,7 @@ import torch
 import xarray as xr
 from torch.distributions import OneHotCategorical
 
-from causalaudit.arguments import check_count, check_types
+from causalaudit.arguments import check_count, check_names, check_types
 from causalaudit.errors import DataError, ProgramError, nearest
 from causalaudit.people import check_table
 from causalaudit.randomness import seeded
@@ -133,6 +133,7 @@ class SCM:
             raise ProgramError(
                 f"latents must be a collection of names, but is the text {latents!r}: write [{latents!r}]."
             )
+        check_names("latents", latents, of="variables")
         self.name = name or getattr(program, "__name__", "scm")
         self.coupling: dict[str, Coupling] = {}
         self.uncut: SCM | None = None

@@ -53,13 +53,13 @@ class Outcome:
 def watch(call: Call, arguments: dict[str, Any]) -> list[Outcome]:
     """Make a call, and say what became of it: one outcome, or all that is wrong."""
     tables = {name: value for name, value in arguments.items() if isinstance(value, pd.DataFrame | pd.Series)}
-    before, states = {name: _print_of(table) for name, table in tables.items()}, _states()
+    before, states = {name: print_of(table) for name, table in tables.items()}, global_states()
     with warnings.catch_warnings(record=True) as warned, np.errstate(all="warn"):
         warnings.simplefilter("always")
         outcome, answer = _made(call, arguments)
     wrong = [] if outcome.kind in ("answered", "refused") else [outcome]
-    wrong += [Outcome("changed", name) for name, table in tables.items() if _print_of(table) != before[name]]
-    wrong += [Outcome("state", name) for name, state in _states().items() if state != states[name]]
+    wrong += [Outcome("changed", name) for name, table in tables.items() if print_of(table) != before[name]]
+    wrong += [Outcome("state", name) for name, state in global_states().items() if state != states[name]]
     wrong += [
         Outcome(
             "warning", f"{one.category.__name__}: {str(one.message)[:200]}", f"{Path(one.filename).name}:{one.lineno}"
@@ -138,14 +138,14 @@ def _known(one: warnings.WarningMessage) -> bool:
     return "torch.jit" in text or "ArviZ is undergoing" in text or "X does not have valid feature names" in text
 
 
-def _print_of(table: Any) -> tuple[Any, ...]:
+def print_of(table: Any) -> tuple[Any, ...]:
     """Return all that a table is: whoever changes it changes this."""
     frame = table.to_frame() if isinstance(table, pd.Series) else table
     cells = [[repr(cell) for cell in frame.iloc[:, place]] for place in range(frame.shape[1])]
     return repr(frame.index), repr(list(frame.columns)), [str(kind) for kind in frame.dtypes], cells
 
 
-def _states() -> dict[str, Any]:
+def global_states() -> dict[str, Any]:
     """Return the global states that nobody may change."""
     numbers = np.random.get_state()  # noqa: NPY002
     return {

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from causalaudit.arguments import check_kind, check_name, check_value
+from causalaudit.arguments import check_name, check_value
 from causalaudit.error_rates.explaining.classifier import Rate, rate_of
 from causalaudit.error_rates.groups import read_groups
 from causalaudit.errors import DataError
-from causalaudit.people import FORMS, Protected, check_table, pick_column
+from causalaudit.people import Protected, check_table, pick_column
 
 _FEWEST = 5  # people in a group of which a rate is estimated
 
@@ -86,7 +86,7 @@ def read_question(
     for name, value in (("y", y), ("yhat", yhat), ("baseline", baseline), ("contrast", contrast)):
         check_value(name, value)
     check_name("outcome", outcome)
-    named = [protected] if isinstance(protected, str) else check_kind("protected", protected, Mapping, FORMS)
+    named = protected if isinstance(protected, Mapping) else [protected]  # others are refused below
     column = next(iter(named), None)
     groups = read_groups(data, protected, outcome, baseline, contrast, (levels or {}).get(str(column)))
     pick_column(data, outcome, "outcome")

@@ -10,7 +10,6 @@ import pandas as pd
 from causalaudit.arguments import (
     check_choice,
     check_draws,
-    check_kind,
     check_positive,
     check_seed,
     check_share,
@@ -18,6 +17,7 @@ from causalaudit.arguments import (
     is_number,
     shown,
 )
+from causalaudit.counterfactuals import check_posterior
 from causalaudit.error_rates.groups import declared_levels, read_groups
 from causalaudit.error_rates.learning.diagram_terms import DiagramTerms, diagram_terms
 from causalaudit.error_rates.learning.encoding import read_basis
@@ -25,7 +25,7 @@ from causalaudit.error_rates.learning.feature_selection import select_explainabl
 from causalaudit.error_rates.learning.labelled_people import LabelledPeople
 from causalaudit.error_rates.learning.posterior_terms import posterior_terms
 from causalaudit.errors import CausalAuditWarning, DataError
-from causalaudit.people import FORMS, check_features
+from causalaudit.people import check_features
 
 METHODS = ("auto", "table", "logistic")
 POPULATIONS = ("data", "exact")
@@ -43,6 +43,8 @@ def check_settings(classifier: Any) -> None:
     if accuracy is not None and not (is_number(accuracy) and 0 <= accuracy <= 1):
         raise DataError(f"min_accuracy is {shown(accuracy)}, but must be a number from 0 to 1.")
     check_share("confidence", classifier.confidence)
+    if classifier.posterior is not None:
+        check_posterior(classifier.posterior)
     if classifier.margin is not None and classifier.posterior is not None:
         raise DataError(
             'margin="confidence" is about people who are a sample, by data and a diagram: it does not go with a '
@@ -105,7 +107,7 @@ def compared(classifier: Any, table: pd.DataFrame) -> tuple[str, tuple[Any, Any]
     """Return the protected column and its two levels, the reference first."""
     graph = classifier.graph if classifier.posterior is None else classifier.posterior.scm.graph
     protected = classifier.protected
-    named = [protected] if isinstance(protected, str) else check_kind("protected", protected, Mapping, FORMS)
+    named = protected if isinstance(protected, Mapping) else [protected]  # others are refused below
     column = next(iter(named), None)
     levels = declared_levels(graph).get(str(column))
     groups = read_groups(table, protected, classifier.outcome, classifier.baseline, classifier.contrast, levels)

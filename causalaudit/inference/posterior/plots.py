@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from causalaudit.arguments import check_types
+from causalaudit.arguments import check_count, check_types
 from causalaudit.errors import DataError, nearest
 from causalaudit.figures import GREY, INK, PALETTE, as_written, own_axes
 from causalaudit.inference.posterior.posterior import Posterior
@@ -76,6 +76,7 @@ def plot_predictive(
     'salary'
     """
     check_types(plot_predictive, locals())
+    check_count("draws", draws)
     ax = own_axes(ax)
     if isinstance(simulated, Posterior):
         data = simulated.data if data is None else data

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from causalaudit.arguments import check_types
+from causalaudit.arguments import check_count, check_types
 from causalaudit.arviz_versions import InferenceData, add_group, chain_table, group_names, statistics_table
 from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference.density.joint_density import JointDensity
@@ -212,6 +212,7 @@ class Posterior:
         Predictive: simulated people look like the observed ones in every variable, by gender.
         """
         check_types(Posterior.diagnostics, locals())
+        check_count("draws", draws)
         total = len(self.draw_numbers())
         computed = diagnose(self.settings["method"], self.idata["sample_stats"].attrs, total)
         missing = missing_words(self.data[list(self.scm.columns)])
