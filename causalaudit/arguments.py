@@ -18,8 +18,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 
-from causalaudit.errors import DataError, nearest
+from causalaudit.errors import DataError
 
+_LARGEST = 2**63  # whole numbers that a column can hold are smaller
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxdict = 6
@@ -157,7 +158,8 @@ def check_value(name: str, value: Any) -> Any:
     >>> check_value("favourable", "granted")
     'granted'
     """
-    if not _hashes(value) or callable(value) or np.ndim(value) or isinstance(value, slice | frozenset):
+    large = isinstance(value, int) and abs(value) >= _LARGEST
+    if large or not _hashes(value) or callable(value) or np.ndim(value) or isinstance(value, slice | frozenset):
         raise DataError(f"{name} is {shown(value)}, but must be a single value, as a column holds it.")
     return value.item() if isinstance(value, np.generic) else value
 
@@ -173,22 +175,6 @@ def check_kind(name: str, value: Any, kind: type | tuple[type, ...], expected: s
     if not isinstance(value, kind):
         raise DataError(f"{name} is {shown(value)} ({type(value).__name__}), but must be {expected}.")
     return value
-
-
-def check_mapping(name: str, value: Any, names: Collection[Any], of: str = "features") -> dict[Any, Any]:
-    """Return a mapping from some of the names as a dict.
-
-    Examples
-    --------
-    >>> check_mapping("weights", {"age": 2.0}, ["age", "sex"])
-    {'age': 2.0}
-    """
-    if not isinstance(value, Mapping):
-        raise DataError(f"{name} is {shown(value)}, but must be a mapping from {of}.")
-    for one in value:
-        if one not in names:
-            raise DataError(f"{name} names {one!r}, which is none of the {of}: {nearest(str(one), names)}")
-    return dict(value)
 
 
 def _hashes(value: Any) -> bool:
@@ -245,12 +231,13 @@ def check_types(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
 
 def check_type(name: str, value: Any, annotation: Any) -> None:
     """Refuse a value that is not of a type."""
-    if not _fits(value, annotation):
-        fix = f": [{shown(value)}]" if isinstance(value, str) and _fits([value], annotation) else ""
-        text = "the text " if isinstance(value, str) and fix else ""
-        raise DataError(
-            f"{name} is {text}{shown(value)}, but must be {_words(annotation).removesuffix(' or None' * bool(fix))}{fix}."
-        )
+    if _fits(value, annotation):
+        return
+    expected = _words(annotation)
+    if isinstance(value, str) and _fits([value], annotation):
+        expected = expected.removesuffix(" or None")
+        raise DataError(f"{name} is the text {shown(value)}, but must be {expected}: [{shown(value)}].")
+    raise DataError(f"{name} is {shown(value)}, but must be {expected}.")
 
 
 def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:

@@ -12,7 +12,7 @@ from tools.soak.scene import Scene
 from tools.soak.session import Session
 from tools.soak.watch import watch
 
-CALLS = 300
+CALLS = 200
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_mutated_calls_are_answered_or_refused_in_words(calls):
 
 def test_a_session_in_any_order():
     asked = settings(
-        max_examples=2, stateful_step_count=5, deadline=None, database=None, derandomize=True,
+        max_examples=1, stateful_step_count=5, deadline=None, database=None, derandomize=True,
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     run_state_machine_as_test(Session, settings=asked)

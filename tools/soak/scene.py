@@ -14,7 +14,6 @@ import torch
 import causalaudit as ca
 from causalaudit.bias_scan import evaluate_power
 from causalaudit.recourse import audit_attributes
-from causalaudit.worlds import compare_edges
 
 PEOPLE = 48
 LEVELS = {"sex": ["m", "f"]}
@@ -217,11 +216,6 @@ class Scene:
     def sweep(self) -> Any:
         """A sweep over couplings."""
         return ca.coupling_sensitivity(self.finite_posterior, audit_of_cases, ["job"], [0.0, 1.0], threshold=3.0)
-
-    @cached_property
-    def edges(self) -> Any:
-        """Edges, weighed."""
-        return compare_edges(self.finite, self.people, [("sex", "job")], draws=100, progress=False)
 
     @cached_property
     def fair(self) -> ca.FairClassifier:

@@ -157,7 +157,7 @@ def global_states() -> dict[str, Any]:
         "torch gradients": torch.is_grad_enabled(),
         "pyro parameters": tuple(pyro.get_param_store().keys()),
         "pyro handlers": len(pyro.poutine.runtime._PYRO_STACK),
-        "pandas": (pd.get_option("mode.copy_on_write"), pd.get_option("display.max_columns")),
+        "pandas": pd.get_option("display.max_columns"),
         "matplotlib": tuple(sorted((name, repr(value)) for name, value in plt.rcParams.items() if name != "backend")),
     }
 

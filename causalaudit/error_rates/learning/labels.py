@@ -26,6 +26,8 @@ def read_labels(y: Any, people: int) -> np.ndarray:
         raise LabelError(f"y is {shown(y)}, but must be a list with the label of each person: {error}") from error
     if pd.isna(labels).any():
         raise LabelError(f"Input y contains NaN: the outcome is missing for {int(pd.isna(labels).sum())} people.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise LabelError("Input y contains infinity: labels are finite.")
     try:
         hash(labels[0] if len(labels) else None)
         check_classification_targets(labels)
