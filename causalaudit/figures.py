@@ -1,5 +1,6 @@
 """Figures: their one style, where a plot is drawn if nobody says where, and an estimate beside an interval."""
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,8 @@ RED, BLUE, NAVY, AMBER, GREEN, PURPLE = "#b3272d", "#4d90c8", "#1b3c66", "#d9921
 PALETTE = (RED, BLUE, NAVY, AMBER, GREEN, PURPLE)
 MARKERS = ("o", "s", "^", "D", "v", "P")  # beside the colours, for whom these are not enough
 GREY, PALE, INK = "#7f7f7f", "#d9d9d9", "#222222"
+
+_DOLLAR = re.compile(r"(?<!\\)\$")  # one that is not marked as such
 
 _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -69,7 +72,7 @@ def as_written(ax: "Axes") -> "Axes":
                 tick.label1.set_parse_math(False)
                 tick.label2.set_parse_math(False)
     for text in ax.findobj(Text):
-        if "$" in text.get_text() and "mathdefault" not in text.get_text():
+        if _DOLLAR.search(text.get_text()) and "mathdefault" not in text.get_text():
             text.set_parse_math(False)
     return ax
 

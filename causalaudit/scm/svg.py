@@ -4,9 +4,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
+
+from causalaudit.scm.layout import layered
 
 _LETTER, _HEIGHT, _GAP, _LAYER, _MARGIN = 7.4, 26, 26, 74, 22  # pixels
 _DASHED = ' stroke-dasharray="4 3"'
@@ -42,11 +45,22 @@ def svg(graph: "nx.DiGraph[Any]") -> str:
     """
     arcs = {node: tuple(graph.successors(node)) for node in graph if _is_arc(graph, node)}
     shown: nx.DiGraph[Any] = nx.DiGraph(graph.subgraph([node for node in graph if node not in arcs]))
-    boxes = _places([list(layer) for layer in nx.topological_generations(shown)])
-    parts = [_edge(boxes, cause, effect, dashed=False) for cause, effect in shown.edges]
-    parts += [_edge(boxes, one, other, dashed=True) for one, other in arcs.values()]
+    layout = layered(shown, _width, _GAP)
+    left = min([place - _width(node) / 2 for node, (_, place) in layout.places.items()], default=0.0)
+    left = min([left, *(place for bends in layout.bends.values() for _, place in bends)]) - _MARGIN - _LAYER / 2
+
+    def point(place: tuple[int, float]) -> tuple[float, float]:
+        return place[1] - left, _MARGIN + _HEIGHT / 2 + _LAYER * place[0]
+
+    boxes = {node: _Box(*point(place), _width(node)) for node, place in layout.places.items()}
+    parts = [
+        _edge(boxes[cause], boxes[effect], [point(bend) for bend in layout.bends.get((cause, effect), [])])
+        for cause, effect in shown.edges
+    ]
+    parts += [_arc(boxes[one], boxes[other]) for one, other in arcs.values()]
     parts += [_variable(str(node), box, bool(graph.nodes[node].get("latent"))) for node, box in boxes.items()]
-    width, height = _size(boxes.values())
+    bends = [_Box(*point(bend), 0.0) for bends in layout.bends.values() for bend in bends]
+    width, height = _size([*boxes.values(), *bends])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="sans-serif" font-size="12">{"".join(parts)}</svg>'
@@ -58,17 +72,8 @@ def _is_arc(graph: "nx.DiGraph[Any]", node: Any) -> bool:
     return bool(graph.nodes[node].get("latent")) and len(effects) == 2 and node == f"U({effects[0]},{effects[1]})"
 
 
-def _places(layers: list[list[Any]]) -> dict[Any, _Box]:
-    """Put each layer in the middle; every other one a little aside, so that edges which skip it can be seen."""
-    widths = {node: _LETTER * len(str(node)) + 18 for layer in layers for node in layer}
-    rows = [sum(widths[node] for node in layer) + _GAP * (len(layer) - 1) for layer in layers]
-    boxes: dict[Any, _Box] = {}
-    for number, layer in enumerate(layers):
-        left = _MARGIN + _LAYER + (max(rows) - rows[number]) / 2 + (1.2 if number % 2 else -1.2) * _GAP
-        for node in layer:
-            boxes[node] = _Box(left + widths[node] / 2, _MARGIN + _HEIGHT / 2 + _LAYER * number, widths[node])
-            left += widths[node] + _GAP
-    return boxes
+def _width(node: Any) -> float:
+    return _LETTER * len(str(node)) + 18
 
 
 def _size(boxes: Iterable[_Box]) -> tuple[float, float]:
@@ -85,21 +90,36 @@ def _variable(name: str, box: _Box, latent: bool) -> str:
     )
 
 
-def _edge(boxes: dict[Any, _Box], cause: Any, effect: Any, dashed: bool) -> str:
-    """Draw an arrow: straight to the next layer, bent where it skips one; a dashed arc has a head at both ends."""
-    start, end = boxes[cause], boxes[effect]
-    outwards = 1 if start.x >= end.x else -1
-    bend = -0.3 if dashed else 0.0 if end.y - start.y <= _LAYER else 0.22 * outwards
+def _edge(start: _Box, end: _Box, bends: list[tuple[float, float]]) -> str:
+    """Draw an arrow: straight to the next layer, bent where it passes over others, upright between their variables."""
+    if not bends:
+        first, last = start.towards(end.x, end.y), end.towards(start.x, start.y)
+        return f'<path d="M{_at(first)} L{_at(last)}" fill="none" stroke="#333"/>' + _head(first, last)
+    half = _HEIGHT / 2
+    tip = (end.x, end.y - half)
+    passed = [(x, y + side * half) for x, y in bends for side in (-1, 1)]
+    points = [(start.x, start.y + half), *passed, tip]
+    way = f"M{_at(points[0])}"
+    for one, other in pairwise(points):
+        middle = (one[1] + other[1]) / 2
+        way += f" C{_at((one[0], middle))} {_at((other[0], middle))} {_at(other)}"
+    return f'<path d="{way}" fill="none" stroke="#333"/>' + _head((tip[0], tip[1] - 1), tip)
+
+
+def _arc(start: _Box, end: _Box) -> str:
+    """Draw a dashed arc with a head at both ends: a hidden common cause."""
+    beside = 0.6 * _LAYER if start.y == end.y else 0.0
     middle = (
-        (start.x + end.x) / 2 + bend * (end.y - start.y),
-        (start.y + end.y) / 2 - bend * (end.x - start.x) - (0.6 * _LAYER if dashed and start.y == end.y else 0),
+        (start.x + end.x) / 2 - 0.3 * (end.y - start.y),
+        (start.y + end.y) / 2 + 0.3 * (end.x - start.x) - beside,
     )
     first, last = start.towards(*middle), end.towards(*middle)
-    line = (
-        f'<path d="M{first[0]:.1f},{first[1]:.1f} Q{middle[0]:.1f},{middle[1]:.1f} {last[0]:.1f},{last[1]:.1f}" '
-        f'fill="none" stroke="#333"{_DASHED if dashed else ""}/>'
-    )
-    return line + _head(middle, last) + (_head(middle, first) if dashed else "")
+    line = f'<path d="M{_at(first)} Q{_at(middle)} {_at(last)}" fill="none" stroke="#333"{_DASHED}/>'
+    return line + _head(middle, last) + _head(middle, first)
+
+
+def _at(point: tuple[float, float]) -> str:
+    return f"{point[0]:.1f},{point[1]:.1f}"
 
 
 def _head(origin: tuple[float, float], tip: tuple[float, float]) -> str:
