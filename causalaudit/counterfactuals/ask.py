@@ -167,10 +167,17 @@ def select_people(posterior: Posterior, data: pd.DataFrame | None, rows: Any) ->
     return people
 
 
+def _is_flat(rows: Any) -> bool:
+    try:
+        return np.ndim(rows) == 1 and not isinstance(rows, dict)
+    except ValueError:  # lists of several lengths
+        return False
+
+
 def _select(table: pd.DataFrame, rows: Any) -> pd.DataFrame:
     if rows is None:
         return table
-    if np.ndim(rows) != 1 or isinstance(rows, dict):
+    if not _is_flat(rows):
         raise DataError(f"rows is {rows!r}, but must be a mask or a collection of labels, for example [{rows!r}].")
     if isinstance(rows, pd.Series) and pd.api.types.is_bool_dtype(rows):
         if not rows.index.equals(table.index):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from causalaudit.arguments import check_types, shown
+from causalaudit.arguments import check_kind, check_types, shown
 from causalaudit.counterfactuals.draws import CounterfactualDraws
 from causalaudit.errors import DataError, nearest
 from causalaudit.figures import GREY, RED, as_written, own_axes
@@ -107,6 +107,7 @@ def plot_effects(draws: Mapping[str, np.ndarray], prob: float = 0.9, ax: Axes | 
     ['shift of salary']
     """
     check_types(plot_effects, locals())
+    check_kind("draws", draws, Mapping, "a mapping from names to draws")
     ax = own_axes(ax)
     for row, (name, values) in enumerate(draws.items()):
         low, high = hdi(_numbers(name, values), prob)

@@ -13,7 +13,7 @@ import torch
 import xarray as xr
 from torch.distributions import OneHotCategorical
 
-from causalaudit.arguments import check_count, check_names, check_types
+from causalaudit.arguments import check_count, check_names, check_types, check_value
 from causalaudit.errors import DataError, ProgramError, nearest
 from causalaudit.people import check_table
 from causalaudit.randomness import seeded
@@ -221,6 +221,8 @@ class SCM:
                 raise ProgramError(
                     f"levels name {column!r}, which is not a variable with a column: {nearest(column, self.columns)}"
                 )
+            for value in values:
+                check_value(f"A level of {column!r}", value)
             if len(set(values)) != len(values):
                 raise ProgramError(f"The levels of {column!r} are not distinct: {values}.")
             size = self._support_size(column)

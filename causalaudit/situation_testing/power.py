@@ -125,6 +125,8 @@ def _rates(result: SituationTestingResult, away: float) -> tuple[np.ndarray, np.
     rejected, size = (np.asarray(kinds.index.get_level_values(place), dtype=float)[:, None] for place in (0, 1))
     masses = np.diff(betainc(rejected + 0.5, size - rejected + 0.5, edges), axis=1)
     weights = kinds.to_numpy() @ masses
+    if not weights.sum() > 0:  # a difference of (nearly) 1 leaves one rate alone
+        weights = np.ones(_RATES)
     return (edges[1:] + edges[:-1]) / 2, weights / weights.sum()
 
 

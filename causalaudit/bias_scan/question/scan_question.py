@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.adjustment import log_odds
+from causalaudit.arguments import check_value
 from causalaudit.bias_scan.question.criteria import Criterion, choose_criterion
 from causalaudit.bias_scan.question.events import read_binary, read_probability
 from causalaudit.bias_scan.question.features import Bins, ScannedFeature, check_bins, default_features, read_feature
@@ -119,6 +120,8 @@ class ScanQuestion:
         for feature in self.features:
             asked = subgroup.get(feature.name, feature.values)
             values = list(asked) if isinstance(asked, (list, tuple, set, np.ndarray)) else [asked]
+            for value in values:
+                check_value(f"A value of {feature.name!r}", value)
             unknown = [value for value in values if value not in feature.values]
             if unknown or not values:
                 held = ", ".join(map(str, feature.values))

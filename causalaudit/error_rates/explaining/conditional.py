@@ -47,7 +47,8 @@ class ConditionalDiagram:
         >>> [sorted(pair) for pair in given.bidirected]
         [['X', 'Z']]
         """
-        features = features if isinstance(features, Collection) else list(features)
+        if isinstance(features, Iterable) and not isinstance(features, Collection):
+            features = list(features)  # it is read twice
         split_features(graph, features, protected, outcome=outcome)  # refuses what is not in the diagram
         observed = [node for node, latent in graph.nodes(data="latent") if not latent and node != outcome]
         directed: nx.DiGraph[str] = nx.DiGraph(graph.subgraph(observed))
