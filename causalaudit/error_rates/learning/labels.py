@@ -73,7 +73,12 @@ def _check_people(X: pd.DataFrame, outcome: str) -> None:
     """Refuse a table without rows, with a column twice, or with the outcome."""
     check_name("outcome", outcome)
     for name in X.columns:
-        check_cells(find_column(X, name, "column"), "column")
+        column = find_column(X, name, "column")
+        check_cells(column, "column")
+        numbers = pd.api.types.is_any_real_numeric_dtype(column)
+        infinite = int(np.isinf(column.to_numpy(dtype=float, na_value=np.nan)).sum()) if numbers else 0
+        if infinite:
+            raise LabelError(f"The column {name!r} is infinite for {infinite} of {len(X)} people, but must be finite.")
     if len(X) == 0:
         raise LabelError("X has no rows: at least one person is needed.")
     if outcome in X.columns:
