@@ -25,6 +25,7 @@ NAMES = (
     "many_worlds",
     "recourse",
     "situation_testing",
+    "worlds",
 )
 _VERDICTS = {True: "[green]met[/green]", False: "[red]missed[/red]", None: ""}
 

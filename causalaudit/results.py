@@ -31,9 +31,10 @@ class IntervalKind:
     kind
         The first part of the names of its columns.
     level
-        Its probability, or its confidence.
+        Its probability, or its confidence; 1 of bounds, which hold for certain.
     type
-        "credible" or "confidence".
+        "credible" or "confidence"; "sharp" or "outer" of bounds over assumptions that data cannot tell apart: attained
+        under one of them, or surely around all.
     scope
         "simultaneous" (for all units at once) or "one unit".
     about
@@ -44,7 +45,7 @@ class IntervalKind:
 
     kind: str
     level: float
-    type: Literal["credible", "confidence"]
+    type: Literal["credible", "confidence", "sharp", "outer"]
     scope: Literal["simultaneous", "one unit"]
     about: str
     known: str
@@ -151,6 +152,8 @@ class AuditResult(SavedResult, ABC):
     settings: dict[str, Any]
     VALUE: ClassVar[str] = "value"
     """What the value of a unit is, in a word or two."""
+    BOUNDED: ClassVar[str] = "value"
+    """What lies between the bounds over couplings, in a word or two."""
 
     def __repr__(self) -> str:
         return f"{self.title}\n{self._shown()}"
@@ -200,7 +203,8 @@ class AuditResult(SavedResult, ABC):
         -------
         pandas.DataFrame
             The columns of `verdicts`, then `case` (whether the value, untested, is beyond what the audit accepts) and
-            `mean` (the posterior mean of the value; the value itself without draws).
+            `mean` (the posterior mean of the value; the value itself without draws). Where the audit was asked for
+            bounds, `coupling_low, coupling_high`: between what `BOUNDED` lies under any coupling of the worlds.
         """
         verdicts = self.verdicts
         return verdicts.assign(case=verdicts["value"] > _ROUNDING, mean=verdicts["value"])

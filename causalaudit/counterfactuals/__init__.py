@@ -1,6 +1,7 @@
 """What people would have been: abduction, action and prediction over all draws."""
 
 from causalaudit.counterfactuals.ask import check_posterior, counterfactuals
+from causalaudit.counterfactuals.bounded import AnyCoupling
 from causalaudit.counterfactuals.coupling_bounds import CouplingBounds
 from causalaudit.counterfactuals.draws import CounterfactualDraws
 from causalaudit.counterfactuals.enumerated import EnumeratedPeople, EnumeratedWorlds
@@ -13,6 +14,7 @@ from causalaudit.counterfactuals.simulated import SimulatedPeople, SimulatedWorl
 from causalaudit.counterfactuals.tabled import Tabled
 
 __all__ = [
+    "AnyCoupling",
     "CounterfactualDraws",
     "CouplingBounds",
     "EnumeratedPeople",

@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from causalaudit.counterfactuals.finite_sites import MOST_STATES, Places, Site, tabulate, too_many
+from causalaudit.counterfactuals.bounded import MOST_NUMBERS, OTHERWISE, AnyCoupling, refuse_confounded
+from causalaudit.counterfactuals.coupling_bounds import CouplingBounds
+from causalaudit.counterfactuals.finite_sites import MOST_STATES, SIMULATE, Places, Site, tabulate, too_many
 from causalaudit.counterfactuals.shared_noise import correlated_joint
 from causalaudit.counterfactuals.tabled import Tabled
 from causalaudit.errors import DataError
@@ -27,6 +29,8 @@ class EnumeratedPeople(Tabled):
 
     draws: int | None
     coupling: dict[str, Coupling]
+    otherwise: str = SIMULATE
+    """What to do where there is too much, in the words of an error."""
 
     @cached_property
     def numbers(self) -> np.ndarray:
@@ -37,7 +41,7 @@ class EnumeratedPeople(Tabled):
     def sites(self) -> dict[str, Site]:
         """The variables, tabulated."""
         parameters = {name: value[self.numbers] for name, value in self.posterior.parameters().items()}
-        return tabulate(self.scm, parameters, len(self.numbers), self.coupling)
+        return tabulate(self.scm, parameters, len(self.numbers), self.coupling, self.otherwise)
 
     def worlds(
         self, do: Mapping[str, Any], given: Mapping[str, Sequence[Any]], names: Sequence[str]
@@ -56,6 +60,39 @@ class EnumeratedPeople(Tabled):
         at = {name: self._position(name, value) for name, value in do.items()}
         known = {name: np.array([self._position(name, value) for value in values]) for name, values in given.items()}
         return EnumeratedWorlds(self, at, known, tuple(names))
+
+    def any_coupling(self, do: Mapping[str, Any], given: Mapping[str, Any], names: Sequence[str]) -> AnyCoupling:
+        """Return the people who have some values, and what they can be under an intervention and any coupling.
+
+        Parameters
+        ----------
+        do
+            What is set in the counterfactual world.
+        given
+            Factual values.
+        names
+            The variables that are asked about.
+
+        Raises
+        ------
+        DataError
+            If a variable of the program is not finite, if there are too many states, or if nobody has the values.
+        """
+        refuse_confounded(self.scm)
+        kinds = replace(self, otherwise=OTHERWISE)
+        known = {name: [value] for name, value in given.items()}
+        states = kinds.worlds({}, known, [*given, *names])
+        draws = len(self.numbers)
+        if draws * len(states) > MOST_NUMBERS:
+            raise too_many(f"there are {len(states):,} kinds of people at each of {draws:,} draws", OTHERWISE)
+        weights = states.probability(slice(0, draws))
+        there = weights.any(axis=0)
+        if not weights.sum(axis=1).all():
+            raise DataError(f"The program gives nobody with {', '.join(f'{n} = {v!r}' for n, v in given.items())}.")
+        sites = {name: site for name, site in kinds.sites.items() if name in states.asked}
+        factual = {name: states.positions(name)[there] for name in sites}
+        at = {name: np.full(int(there.sum()), kinds._position(name, value)) for name, value in do.items()}
+        return AnyCoupling(self.scm, self.numbers, CouplingBounds(sites, factual, at), weights=weights[:, there])
 
     def _position(self, name: str, value: object) -> int:
         """Return the position of a value of a column among the values of its site."""
@@ -94,13 +131,17 @@ class EnumeratedWorlds:
         """Return where the value of a counterfactual variable in each state is among the values of its site."""
         return self._axes[name, False]
 
+    @property
+    def asked(self) -> dict[str, None]:
+        """The variables of either world."""
+        return dict.fromkeys([*self._factual, *self._counterfactual])
+
     def probability(self, draws: slice) -> np.ndarray:
         """Return the probability of each joint state (columns) at some draws."""
         weights = np.ones((draws.stop - draws.start, len(self)))
-        asked = dict.fromkeys([*self._factual, *self._counterfactual])
-        for name in asked:
+        for name in self.asked:
             pair = pair_of(self.people.scm.confounding, name)
-            if pair is not None and pair.names <= asked.keys():
+            if pair is not None and pair.names <= self.asked.keys():
                 if name == pair.second:
                     steps = [self._sites[one].shared(draws, self._places(one)) for one in (pair.first, pair.second)]
                     weights *= correlated_joint(steps[0], steps[1], pair.rho)
@@ -157,7 +198,10 @@ class EnumeratedWorlds:
         ]
         states = math.prod(len(choice) for choice in choices)
         if states > MOST_STATES:
-            raise too_many(f"{', '.join(dict.fromkeys(name for name, _ in own))} have {states:,} joint states")
+            raise too_many(
+                f"{', '.join(dict.fromkeys(name for name, _ in own))} have {states:,} joint states",
+                self.people.otherwise,
+            )
         places = np.indices([len(choice) for choice in choices]).reshape(len(choices), states)
         axes = {key: choice[place] for key, choice, place in zip(own, choices, places, strict=True)}
         shared = {(name, False): axes[name, True] for name in self._counterfactual if (name, False) not in axes}

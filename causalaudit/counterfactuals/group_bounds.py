@@ -23,7 +23,6 @@ from causalaudit.errors import InferenceError
 from causalaudit.progress import parallel
 
 _ATTAINED = 1e-9  # by how much independent mechanisms may miss the bound, relative to the numbers of the program
-_ROUNDS = 20
 _PRECISION = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -113,7 +112,7 @@ class _Program:
             costs = [sign * gain for gain in gains]
             least, chances = self._solve(draw, costs)
             scale = max(1.0, max(float(np.abs(cost).max()) for cost in costs))
-            attained = attained and self._attained(draw, costs, chances) <= least + _ATTAINED * scale
+            attained = attained and self._attains(least + _ATTAINED * scale, draw, costs, chances)
             found.append(sign * least)
         return found[0], found[1], attained
 
@@ -185,23 +184,23 @@ class _Program:
             (np.ones(self.number), (rows, np.arange(self.number))), shape=(len(self._shapes), self.number)
         )
 
-    def _attained(self, draw: int, costs: Sequence[np.ndarray], chances: Sequence[np.ndarray]) -> float:
-        """Return the cost of independent mechanisms: each in turn is the best beside the others, while that helps."""
+    def _attains(self, goal: float, draw: int, costs: Sequence[np.ndarray], chances: Sequence[np.ndarray]) -> bool:
+        """Tell whether independent mechanisms cost as little: each in turn is the best beside the others."""
         cells, mechanisms = self.responses.cells, self.responses.mechanisms
         law: dict[int, np.ndarray] = {}
         for cell, chance in zip(cells, chances, strict=True):
             for axis, place in enumerate(cell.mechanisms):
                 law[place] = np.moveaxis(chance, axis, 0).reshape(chance.shape[axis], -1).sum(axis=1)
-        cost = np.inf
-        for _ in range(_ROUNDS):
+        cost, was = _total(cells, costs, law), np.inf
+        while goal < cost < was - _ATTAINED / 10:
             was = cost
             for place, one in enumerate(mechanisms):
                 own = sum(_beside(cell, part, place, law) for cell, part in zip(cells, costs, strict=True))
                 law[place] = _best(one, draw, np.asarray(own))
-            cost = sum(float(_mean(cell, part, law)) for cell, part in zip(cells, costs, strict=True))
-            if cost >= was - _ATTAINED / 10:
-                break
-        return cost
+                cost = _total(cells, costs, law)
+                if cost <= goal:
+                    break
+        return cost <= goal
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,10 +228,14 @@ def _beside(cell: Cell, cost: np.ndarray, place: int, law: dict[int, np.ndarray]
     return cost
 
 
-def _mean(cell: Cell, cost: np.ndarray, law: dict[int, np.ndarray]) -> np.ndarray:
-    for place in reversed(cell.mechanisms):
-        cost = cost @ law[place]
-    return cost
+def _total(cells: Sequence[Cell], costs: Sequence[np.ndarray], law: dict[int, np.ndarray]) -> float:
+    """Return the mean cost under independent mechanisms."""
+    total = 0.0
+    for cell, cost in zip(cells, costs, strict=True):
+        for place in reversed(cell.mechanisms):
+            cost = cost @ law[place]
+        total += float(cost)
+    return total
 
 
 def _best(one: Mechanism, draw: int, cost: np.ndarray) -> np.ndarray:

@@ -146,7 +146,9 @@ class _States:
         for parent, size in zip(site.parents, shape, strict=True):
             factual = factual * size + bounds.factual[parent]
             other[parent] = None if parent in scope else bounds.do.get(parent, bounds.factual[parent])
-        states = np.stack([flat_state(shape, other, values) for values in _any_values(shape, other)], axis=1)
+        states = np.stack(
+            [np.broadcast_to(flat_state(shape, other, values), people) for values in _any_values(shape, other)], axis=1
+        )
         linked = coo_matrix(
             (np.ones(states.size), (np.repeat(factual, states.shape[1]), states.ravel())), shape=[math.prod(shape)] * 2
         )

@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 
 from causalaudit.counterfactuals.abduction import Abduction
+from causalaudit.counterfactuals.bounded import AnyCoupling
 from causalaudit.counterfactuals.tabled import Tabled
 from causalaudit.inference import Posterior
 from causalaudit.inference.influence import posterior_influence
@@ -49,6 +50,8 @@ class ReweightedPeople(Tabled):
     numbers: np.ndarray
     seed: int
     coupling: dict[str, Coupling]
+    refits: bool = False
+    """Whether the weights are random, and the parameters refitted to them."""
 
     @classmethod
     def refitted(
@@ -61,7 +64,8 @@ class ReweightedPeople(Tabled):
             weights = weights * posterior.weights
             weights = weights * (posterior.weights.sum() / weights.sum(axis=1, keepdims=True))
         refitted = refit(posterior, weights, seed)
-        return cls(refitted, data.iloc[place], place, weights[:, place], np.arange(len(weights)), seed, coupling)
+        numbers = np.arange(len(weights))
+        return cls(refitted, data.iloc[place], place, weights[:, place], numbers, seed, coupling, refits=True)
 
     @classmethod
     def as_they_are(
@@ -104,6 +108,31 @@ class ReweightedPeople(Tabled):
         return _EvenAbduction(
             self.posterior, self.persons[who], self._set(do, int(who.sum())), None, self.coupling, None, self.seed, None
         ).worlds(self.numbers[numbers])  # fmt: skip
+
+    def any_coupling(self, do: Mapping[str, Any], given: Mapping[str, Any], names: Sequence[str]) -> AnyCoupling:
+        """Return the people who have some values, and what they can be under an intervention and any coupling.
+
+        Parameters
+        ----------
+        do
+            What is set in the counterfactual world.
+        given
+            Factual values.
+        names
+            The variables that are asked about; all are known of these people.
+
+        Raises
+        ------
+        DataError
+            If a variable of the program is not finite, or not known of somebody.
+        """
+        who = np.ones(len(self.persons), dtype=bool)
+        for name, value in given.items():
+            who &= self.factual[name] == self.number(name, value)
+        asked = Abduction(
+            self.posterior, self.persons[who], self._set(do, int(who.sum())), None, self.coupling, None, self.seed, None
+        )
+        return AnyCoupling.of(asked, self.numbers, self.weights[:, who])
 
     def influence(self, figures: np.ndarray) -> np.ndarray:
         """Return how much each person (rows) moves the means of figures, by draw, through the parameters.

@@ -10,11 +10,13 @@ import pandas as pd
 from causalaudit.arguments import check_types
 from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.decisions import Decision
-from causalaudit.errors import CausalAuditWarning
+from causalaudit.errors import CausalAuditWarning, DataError
 from causalaudit.situation_testing.counterfactual_centres import CounterfactualCentres
+from causalaudit.situation_testing.coupling_bounds import Profiles
 from causalaudit.situation_testing.discovery import prob_in_population
 from causalaudit.situation_testing.draw_comparison import compare_over_draws
-from causalaudit.situation_testing.evidence import SituationEvidence, gather_evidence
+from causalaudit.situation_testing.evidence import AtProfiles, SituationEvidence, gather_evidence
+from causalaudit.situation_testing.geometry import Geometry
 from causalaudit.situation_testing.gower import Distance, Gower, custom_geometry
 from causalaudit.situation_testing.group_comparison import COUNTS, adjusted, compare_groups, p_values
 from causalaudit.situation_testing.match_quality import (
@@ -23,7 +25,7 @@ from causalaudit.situation_testing.match_quality import (
     warn_of_factual_features,
     warn_of_poor_matches,
 )
-from causalaudit.situation_testing.outcomes import Outcomes, decide_outcomes
+from causalaudit.situation_testing.outcomes import Outcomes, decide_elsewhere, decide_outcomes
 from causalaudit.situation_testing.question import SituationQuestion, ask_situation
 from causalaudit.situation_testing.result import SituationTestingResult
 from causalaudit.situation_testing.shift import ShiftedGroups, check_shifted
@@ -45,6 +47,7 @@ def situation_testing(
     distance: Gower | Distance = Gower(),  # noqa: B008  (it is frozen)
     max_distance: float | None = None,
     favourable: Any = 1,
+    bounds: bool = False,
     seed: int = 0,
     progress: bool = True,
 ) -> SituationTestingResult:
@@ -95,6 +98,10 @@ def situation_testing(
         (NaN, which is no case), and a warning says for how many.
     favourable
         The good value of the decision; any other is unfavourable.
+    bounds
+        Find also between what the probability of a delta beyond tau lies under every coupling of the worlds
+        (`coupling_low`, `coupling_high`): for counterfactuals of a program all of whose variables are finite and known.
+        Test groups are searched for every profile of features that the program can give.
     seed
         Of the draws of rejection rates behind `population_low` and `population_high`.
     progress
@@ -124,6 +131,12 @@ def situation_testing(
     distance of two people (`settings["typical_distance"]`). Where it is above 1, she is compared with people who are no
     more like her than anyone; a warning says how many cases rest on such a match, or on groups of which one is above
     one half and three times as far as the other.
+
+    With `bounds`, `coupling_low` and `coupling_high` are the least and the greatest probability of a delta beyond tau,
+    averaged over the draws of the parameters, whatever the coupling is: which noise people would keep is an assumption
+    that data cannot test. `intervals` says whether some coupling attains them ("sharp") or not ("outer").
+    `prob_beyond_tau` is a share of draws under the coupling that was assumed, and can miss these exact ends by its
+    Monte-Carlo error. Ends of several complainants do not add up: one mechanism serves them all.
 
     Where a complainant has equally distant neighbours (to 1e-12), those of earlier rows come first.
 
@@ -165,8 +178,13 @@ def situation_testing(
         if places.origin:  # else they were given as they are
             warn_of_factual_features(question.features, places.dataset)
     outcomes = decide_outcomes(data, decision, favourable, ours, counterfactuals, centres=centres)
+    of_profiles = None
+    if bounds:
+        own = (decision, favourable)
+        of_profiles = _at_profiles(question, data, geometry, counterfactuals, outcomes, own, as_published)
     evidence = gather_evidence(
-        question, data, geometry, outcomes, places, as_published=as_published, progress=progress
+        question, data, geometry, outcomes, places, of_profiles=of_profiles, as_published=as_published,
+        progress=progress,
     )  # fmt: skip
     typical = typical_distance(geometry, people)
     table, cases = _conclude(question, evidence, outcomes, typical)
@@ -177,10 +195,35 @@ def situation_testing(
         "decision": _name(decision),
         "favourable": favourable.item() if isinstance(favourable, np.generic) else favourable,
         "distance": distance.setting if isinstance(distance, Gower) else _name(distance),
+        "bounds": bool(bounds),
         "typical_distance": typical,
         "counterfactuals": None if counterfactuals is None else counterfactuals.settings,
     }
     return SituationTestingResult(table, settings, question, evidence, cases)
+
+
+def _at_profiles(
+    question: SituationQuestion,
+    data: pd.DataFrame,
+    geometry: Geometry,
+    worlds: CounterfactualDraws | None,
+    outcomes: Outcomes,
+    rule: tuple[Decision, Any],
+    as_published: bool,
+) -> AtProfiles:
+    """Return all that complainants could have been; refuse where delta is no function of that."""
+    if worlds is None:
+        raise DataError("bounds=True is about counterfactuals under any coupling: give counterfactuals.")
+    if as_published:
+        raise DataError(
+            "bounds=True cannot be had with scale='authors', which measures a counterfactual by those of all others: "
+            "use scale='range' or 'std'."
+        )
+    people, profiles = data[question.groups.protected(data)], Profiles.of(worlds, question)
+    centres = CounterfactualCentres.of(profiles.worlds, geometry, data[question.features], people.index)
+    if question.centres:
+        outcomes = decide_elsewhere(outcomes, *rule, people, profiles.worlds)
+    return AtProfiles(profiles, centres, outcomes)
 
 
 def _conclude(
@@ -198,6 +241,8 @@ def _conclude(
     for side, groups in (("control", evidence.control), ("test", evidence.test)):
         table[f"remoteness_{side}"] = remoteness(groups.mean_distance(sizes).ravel(), typical)
     table.insert(0, "rejected", np.tile(outcomes.of_complainants, len(sizes)))
+    if evidence.bounds is not None:
+        table["coupling_low"], table["coupling_high"] = evidence.bounds.low.ravel(), evidence.bounds.high.ravel()
     if evidence.draws is None:
         numbers = [evidence.counts[name].to_numpy() for name in COUNTS]
         table["prob_population"] = prob_in_population(numbers, question)

@@ -15,6 +15,7 @@ import xarray as xr
 from causalaudit.errors import DataError
 from causalaudit.progress import parallel, pieces
 from causalaudit.situation_testing.counterfactual_centres import CounterfactualCentres
+from causalaudit.situation_testing.coupling_bounds import CaseBounds, Profiles
 from causalaudit.situation_testing.draw_comparison import DrawCounts
 from causalaudit.situation_testing.geometry import Geometry
 from causalaudit.situation_testing.neighbours import SearchSpace
@@ -110,6 +111,8 @@ class SituationEvidence:
         Their counterfactuals; None in standard situation testing.
     draws
         The counts at every draw, if there are several.
+    bounds
+        Between what the probability of a case lies under any coupling, if that was asked for.
     """
 
     people: pd.DataFrame
@@ -120,11 +123,21 @@ class SituationEvidence:
     counts: pd.DataFrame
     counterfactual: CounterfactualPeople | None = None
     draws: DrawCounts | None = None
+    bounds: CaseBounds | None = None
 
     @property
     def complainants(self) -> "pd.Index[Any]":
         """The labels of the complainants."""
         return self.people.index[self.rows]
+
+
+@dataclass(frozen=True, eq=False)
+class AtProfiles:
+    """All that complainants could have been under any coupling: where that is, and what is decided there."""
+
+    profiles: Profiles
+    centres: CounterfactualCentres
+    outcomes: Outcomes
 
 
 def gather_evidence(
@@ -134,6 +147,7 @@ def gather_evidence(
     outcomes: Outcomes,
     centres: CounterfactualCentres | None = None,
     *,
+    of_profiles: AtProfiles | None = None,
     as_published: bool = False,
     progress: bool = True,
 ) -> SituationEvidence:
@@ -151,6 +165,8 @@ def gather_evidence(
         What is decided about people, and about counterfactual people.
     centres
         Where the counterfactuals are; None: the test groups are searched around the complainants themselves.
+    of_profiles
+        Where they could be under any coupling, if bounds are asked for.
     as_published
         Ties go to the later row, as in the published code.
     progress
@@ -172,14 +188,17 @@ def gather_evidence(
         _find(tests, test, one.test, one.complainants, goals[one.complainants], question)
         spaces.append((test, one))
     counts = _count(question, controls, tests, outcomes, data.index[ours])
-    counterfactual, draws = None, None
+    counterfactual, draws, bounds = None, None, None
     if centres is not None:
         point = centres.point.loc[centres.complainants]
         drawn = centres.of_complainants()
         counterfactual = CounterfactualPeople(point, outcomes.at_point, drawn, centres.numbers, centres.origin)
         if len(centres.numbers) > 1:
             draws = _count_over_draws(question, counts, spaces, centres, outcomes, progress)
-    return SituationEvidence(people, outcomes.rejected, ours, controls, tests, counts, counterfactual, draws)
+    if of_profiles is not None:
+        found = _count_over_draws(question, counts, spaces, of_profiles.centres, of_profiles.outcomes, progress)
+        bounds = of_profiles.profiles.bounds(found, question, of_profiles.centres.columns)
+    return SituationEvidence(people, outcomes.rejected, ours, controls, tests, counts, counterfactual, draws, bounds)
 
 
 def _nobody(complainants: int, most: int) -> FoundGroups:

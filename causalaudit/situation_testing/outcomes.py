@@ -1,6 +1,6 @@
 """What is decided about everyone, and about the counterfactual people where that can be known."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -83,9 +83,22 @@ def decide_outcomes(
     point = asked(_as_decided(people, worlds, isinstance(decision, str))) == 0
     drawn = None
     if worlds.dataset.sizes["draw"] > 1:
-        places = worlds.factual.index.get_indexer(people.index)
-        drawn = np.concatenate([decide_draws(asked, part)[:, places] == 0 for part in worlds.in_memory()])
+        drawn = _over_draws(asked, people, worlds)
     return Outcomes(rejected, rejected[complainants], point, drawn)
+
+
+def decide_elsewhere(
+    outcomes: Outcomes, decision: Decision, favourable: Any, people: pd.DataFrame, worlds: CounterfactualDraws
+) -> Outcomes:
+    """Return outcomes with the decisions on other counterfactuals of the complainants (`people`)."""
+    asked = Asked(decision, favourable, labels_only=True)
+    return replace(outcomes, over_draws=_over_draws(asked, people, worlds))
+
+
+def _over_draws(asked: Asked, people: pd.DataFrame, worlds: CounterfactualDraws) -> np.ndarray:
+    """Return whom the decision rejects, draws × complainants."""
+    places = worlds.factual.index.get_indexer(people.index)
+    return np.concatenate([decide_draws(asked, part)[:, places] == 0 for part in worlds.in_memory()])
 
 
 def _as_decided(people: pd.DataFrame, worlds: CounterfactualDraws, recorded: bool) -> pd.DataFrame:

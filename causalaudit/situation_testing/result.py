@@ -53,7 +53,8 @@ class SituationTestingResult(AuditResult):
         distance of two people). With draws:
         `delta_mean, structural_low, structural_high, prob_beyond_tau, population_low, population_high`, and
         `prob_cf_flip`. `prob_population`: the probability that the rejection rates inside the two neighbourhoods differ
-        beyond tau, over the draws if there are any.
+        beyond tau, over the draws if there are any. With bounds: `coupling_low, coupling_high`, between which the
+        probability of a delta beyond tau lies under any coupling of the worlds.
     settings : dict
         What was asked for.
     question : SituationQuestion
@@ -77,6 +78,7 @@ class SituationTestingResult(AuditResult):
     draw_cases: np.ndarray | None = None
     KIND: ClassVar[str] = "situation testing"
     VALUE: ClassVar[str] = "delta"
+    BOUNDED: ClassVar[str] = "probability"
 
     @property
     def title(self) -> str:
@@ -121,6 +123,10 @@ class SituationTestingResult(AuditResult):
                 IntervalKind("structural", prob, "credible", "one unit", these, "the decisions, and the program"),
                 IntervalKind("population", prob, "credible", "one unit", there, "the program"),
             ]
+        if self.evidence.bounds is not None:
+            about = f"these people: the probability that {self.question.case}, under any coupling of the worlds"
+            known = "the decisions, and the probabilities of the program, over whose draws it is averaged"
+            kinds.append(IntervalKind("coupling", 1.0, self.evidence.bounds.kind, "one unit", about, known))
         return interval_table(kinds)
 
     @property
@@ -146,7 +152,8 @@ class SituationTestingResult(AuditResult):
         """Return the verdicts with `case` (the papers' case) and `mean` (of delta); see `AuditResult.by_unit`."""
         table = self.at()
         mean = table.get("delta_mean", table["delta"]).to_numpy()
-        return self.verdicts.assign(case=table["beyond_tau"].to_numpy(), mean=mean)
+        bounds = {name: table[name].to_numpy() for name in ("coupling_low", "coupling_high") if name in table}
+        return self.verdicts.assign(case=table["beyond_tau"].to_numpy(), mean=mean, **bounds)
 
     def complaints(self, complainants: "pd.Index[Any]") -> list[Complaint]:
         """Return the units of the verdicts on some complainants."""

@@ -124,6 +124,7 @@ def compare_worlds(
         "prob": float(prob),
         "headline": str(results[0].headline.name),
         "value": results[0].VALUE,
+        "bounded": results[0].BOUNDED,
         "scored": list(scored.names) if scored else [],
         "rounded": sorted(scored.rounded) if scored else [],
         "not_scored": why_not,

@@ -15,6 +15,8 @@ from causalaudit.worlds.statement import state
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_CAUTION = "elpd and weights rank how worlds predict what was observed, not which of them is causally true."
+
 
 @storable
 @dataclass(frozen=True, repr=False, eq=False)
@@ -31,13 +33,15 @@ class WorldsResult(SavedResult):
     table : pandas.DataFrame
         A row for each unit: `unit`, the same in `words`; in each world ``verdict_<world>`` ("flagged", "not flagged" or
         "not examined"), ``case_<world>`` (the value, untested, is beyond what the audit accepts),
-        ``probability_<world>`` and ``value_<world>``; `worlds_examined, worlds_flagged, worlds_cases`, and `agreement`
-        ("all", "some" or "none" of the worlds that examined the unit flag it). Averaged by the weights of the worlds
-        that examined it, each with its least and greatest value in a world: `probability, probability_min,
-        probability_max` and `mean, mean_min, mean_max` (the posterior mean of the value). Then the `variance` of the
-        value over worlds, draws and samples, and the shares of it: `between` worlds, `structural` (over draws) and
-        `sampling` (within them), which add up to one, NaN where a part is not known by itself; `mostly` says which is
-        the greatest, or "certain" where the variance is 0, or "unknown".
+        ``probability_<world>`` and ``value_<world>`` and, where audits were asked for bounds,
+        ``coupling_low_<world>, coupling_high_<world>``: between what `settings["bounded"]` lies there under any
+        coupling; `worlds_examined, worlds_flagged, worlds_cases`, and `agreement` ("all", "some" or "none" of the
+        worlds that examined the unit flag it). Averaged by the weights of the worlds that examined it, each with its
+        least and greatest value in a world: `probability, probability_min, probability_max` and `mean, mean_min,
+        mean_max` (the posterior mean of the value). Then the `variance` of the value over worlds, draws and samples,
+        and the shares of it: `between` worlds, `structural` (over draws) and `sampling` (within them), which add up to
+        one, NaN where a part is not known by itself; `mostly` says which is the greatest, or "certain" where the
+        variance is 0, or "unknown".
     headline : pandas.DataFrame
         Indexed by world: its `weight`, the `value` of the audit's number (the mean over draws; of counts the median),
         `credible_low, credible_high` (NaN where the answer is a single number) and the number of `draws`.
@@ -46,8 +50,8 @@ class WorldsResult(SavedResult):
     rules : dict
         When a unit is flagged, by world.
     settings : dict
-        What was asked for: `weights`, `prob`, `headline` and `value` (their names), `scored` columns, those `rounded`;
-        `not_scored` and `no_evidence` say why there is no elpd or evidence, if there is none.
+        What was asked for: `weights`, `prob`, `headline`, `value` and `bounded` (their names), `scored` columns, those
+        `rounded`; `not_scored` and `no_evidence` say why there is no elpd or evidence, if there is none.
     """
 
     loo: pd.DataFrame
@@ -129,10 +133,11 @@ class WorldsResult(SavedResult):
         raise DataError(f"{unit!r} is not a unit of this comparison; there are {len(units)}, such as {some or 'none'}.")
 
     def __repr__(self) -> str:
-        return f"{self.title}\n{self.summary().to_string()}\n{self.agreement.to_string()}"
+        return f"{self.title}\n{self.summary().to_string()}\n{self.agreement.to_string()}\n{_CAUTION}"
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{self.title}</b></p>{self.summary().to_html(border=0)}{self.agreement.to_html(border=0)}"
+        tables = f"{self.summary().to_html(border=0)}{self.agreement.to_html(border=0)}"
+        return f"<p><b>{self.title}</b></p>{tables}<p>{_CAUTION}</p>"
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the verdicts, units by worlds."""

@@ -10,6 +10,7 @@ from causalaudit.worlds.units import FLAGGED, NOT_EXAMINED
 if TYPE_CHECKING:
     from causalaudit.worlds.result import WorldsResult
 
+_ROUNDING = 1e-9
 _SOURCES = {
     "between": "disagreement between the worlds",
     "structural": "uncertainty inside each world",
@@ -20,8 +21,9 @@ _SOURCES = {
 def state(result: "WorldsResult", row: Any) -> str:
     """Return the sentence on a row of a comparison's table."""
     verdicts = {world: row[f"verdict_{world}"] for world in result.worlds}
-    parts = [f"{row['words']} is {_where(verdicts)}", *_probability(result, row), *_values(result, row), *_shares(row)]
-    return f"{'; '.join([*parts, _overturned(result, verdicts)])}."
+    numbers = [*_probability(result, row), *_values(result, row), *_bounds(result, row), *_shares(row)]
+    parts = [f"{row['words']} is {_where(verdicts)}", *numbers, _overturned(result, verdicts, _moved(result, row))]
+    return f"{'; '.join(parts)}."
 
 
 def _where(verdicts: dict[str, str]) -> str:
@@ -67,6 +69,27 @@ def _values(result: "WorldsResult", row: Any) -> list[str]:
     return [f"its {name} lies between {min(known):.3g} and {max(known):.3g}"]
 
 
+def _bounds(result: "WorldsResult", row: Any) -> list[str]:
+    known = _ends(result, row)
+    if not known:
+        return []
+    if not _moved(result, row):
+        return [f"no coupling of the noise changes its {result.settings['bounded']}"]
+    low, high = min(low for low, _ in known), max(high for _, high in known)
+    return [f"under any coupling of the noise its {result.settings['bounded']} lies between {low:.3g} and {high:.3g}"]
+
+
+def _ends(result: "WorldsResult", row: Any) -> list[tuple[float, float]]:
+    """Return the bounds over couplings in each world that has some."""
+    ends = [(row.get(f"coupling_low_{world}"), row.get(f"coupling_high_{world}")) for world in result.worlds]
+    return [(low, high) for low, high in ends if low is not None and not np.isnan(low)]
+
+
+def _moved(result: "WorldsResult", row: Any) -> bool:
+    """Tell whether a coupling is known to matter in some world."""
+    return any(high - low > _ROUNDING for low, high in _ends(result, row))
+
+
 def _shares(row: Any) -> list[str]:
     if row["mostly"] == "certain":
         return ["no uncertainty is left in that"]
@@ -75,14 +98,14 @@ def _shares(row: Any) -> list[str]:
     return [f"{row[row['mostly']]:.0%} of its variance is {_SOURCES[row['mostly']]}"]
 
 
-def _overturned(result: "WorldsResult", verdicts: dict[str, str]) -> str:
+def _overturned(result: "WorldsResult", verdicts: dict[str, str], moved: bool) -> str:
     """Say what would turn the verdict that the weights favour into the other one."""
     weights = result.headline["weight"]
     examined = [world for world, verdict in verdicts.items() if verdict != NOT_EXAMINED]
     favour = float(sum(weights[world] for world in examined if verdicts[world] == FLAGGED))
     against = float(sum(weights[world] for world in examined if verdicts[world] != FLAGGED))
     if len({verdicts[world] for world in examined}) == 1:
-        return "only a world that is not among these would overturn that"
+        return f"only a world {'or a coupling ' * moved}that is not among these would overturn that"
     favoured, other = (FLAGGED, "not flagged") if favour >= against else ("not flagged", FLAGGED)
     holders = [world for world in examined if verdicts[world] == other]
     share = max(favour, against) / (favour + against) if favour + against else float("nan")

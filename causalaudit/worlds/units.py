@@ -12,7 +12,8 @@ from causalaudit.results import AuditResult
 
 FLAGGED, NOT_FLAGGED, NOT_EXAMINED = "flagged", "not flagged", "not examined"
 SHARES = ("between", "structural", "sampling")
-_NUMBERS = ("probability", "value", "mean", "structural", "sampling")
+_BOUNDS = ("coupling_low", "coupling_high")
+_NUMBERS = ("probability", "value", "mean", "structural", "sampling", *_BOUNDS)
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class UnitsByWorld:
     examined, flagged, case
         Whether a unit was examined, was flagged, and has a value beyond what the audit accepts.
     numbers
-        `probability, value, mean, structural, sampling`, as in `AuditResult.by_unit`.
+        `probability, value, mean, structural, sampling` and, where audits were asked for bounds, `coupling_low,
+        coupling_high`, as in `AuditResult.by_unit`.
     rules
         The rule of each world.
     """
@@ -52,7 +54,7 @@ class UnitsByWorld:
                 raise DataError("The audit has two verdicts on the same unit, so that worlds cannot be compared.")
             examined[rows, world] = True
             flagged[rows, world], case[rows, world] = table["flagged"], table["case"]
-            for name in _NUMBERS:
+            for name in table.columns.intersection(list(_NUMBERS)):
                 numbers[name][rows, world] = table[name]
         rules = [str(table["rule"].iloc[0]) if len(table) else "no unit was examined" for table in tables]
         return cls(units, examined, flagged, case, numbers, rules)
@@ -66,6 +68,9 @@ class UnitsByWorld:
         columns |= _by_world("case", worlds, self.case)
         columns |= _by_world("probability", worlds, self.numbers["probability"])
         columns |= _by_world("value", worlds, self.numbers["value"])
+        if not np.isnan(self.numbers["coupling_low"]).all():
+            for name in _BOUNDS:
+                columns |= _by_world(name, worlds, self.numbers[name])
         columns["worlds_examined"], columns["worlds_flagged"] = self.examined.sum(axis=1), self.flagged.sum(axis=1)
         columns["worlds_cases"] = self.case.sum(axis=1)
         columns["agreement"] = _objects(_agreement(self.flagged.sum(axis=1), self.examined.sum(axis=1)))

@@ -112,6 +112,41 @@ def test_a_single_person_is_a_group():
         np.testing.assert_allclose([found.low, found.high], [low[:, 0], high[:, 0]], atol=1e-9)
 
 
+def test_a_site_all_of_whose_parents_are_decided():
+    """A -> B -> C: nobody's state of C is known in the other world. By brute force over C given the corners of B."""
+    rng = np.random.default_rng(0)
+    sites = {
+        "A": random_site(rng, (), (), 2),
+        "B": random_site(rng, ("A",), (2,), 2),
+        "C": random_site(rng, ("B",), (2,), 2),
+    }
+    factual = dict(zip("ABC", rng.integers(0, 2, size=(3, 6)), strict=True))
+    bounds, worth = CouplingBounds(sites, factual, {"A": 1 - factual["A"]}), rng.random((1, 2))
+    weights = rng.dirichlet(np.ones(6))
+    wide = replace(sites["C"], parents=("A", "B"), cumulative=np.stack([sites["C"].cumulative] * 2, axis=1))
+    blind = CouplingBounds({**sites, "C": replace(wide, base=np.stack([wide.base] * 2))}, factual, bounds.do)
+    found, outer = (bound_group(one, ["C"], worth, weights) for one in (bounds, blind))
+    b, c = (chances(sites[name]) for name in "BC")
+    gain = np.zeros((4, 4))
+    for (place, to), (other, answer) in itertools.product(
+        enumerate(itertools.product((0, 1), repeat=2)), enumerate(itertools.product((0, 1), repeat=2))
+    ):
+        for person, weight in enumerate(weights):
+            own = {name: factual[name][person] for name in "ABC"}
+            if to[own["A"]] == own["B"] and answer[own["B"]] == own["C"]:
+                chance = b[own["A"], own["B"]] * c[own["B"], own["C"]]
+                gain[place, other] += weight * worth[0, answer[to[1 - own["A"]]]] / chance
+    (_, b_rows, b_right), (_, c_rows, c_right) = responses(b), responses(c)
+    ends = [
+        [linprog(sign * corner @ gain, A_eq=c_rows, b_eq=c_right).fun for sign in (1.0, -1.0)]
+        for corner in corners(b_rows, b_right)
+    ]
+    assert found.kind == "sharp"
+    np.testing.assert_allclose([found.low[0], -found.high[0]], np.min(ends, axis=0), atol=1e-9)
+    assert outer.low[0] <= found.low[0] + 1e-9  # C may see A, too: the more couplings there are
+    assert found.high[0] <= outer.high[0] + 1e-9
+
+
 def xor_people(n):
     people = draw_xor(np.random.default_rng(0), n)
     factual = {name: people[name].to_numpy() for name in "ZXWYD"}

@@ -260,6 +260,37 @@ def test_sentences_have_numbers(result):
         result.statement("nobody")
 
 
+class Bounded(Stated):
+    """An audit that says between what its value lies under any coupling, too."""
+
+    BOUNDED = "difference"
+
+    def __init__(self, rows, low, high):
+        super().__init__(rows)
+        object.__setattr__(self, "ends", {"coupling_low": low, "coupling_high": high})
+
+    def by_unit(self, beside=()):
+        return super().by_unit(beside).assign(**self.ends)
+
+
+def test_sentences_say_between_which_bounds_over_couplings(posteriors):
+    rows = [("moved", True, 0.9, 0.5, 0.1, 0.1), ("fixed", True, 0.9, 0.5, 0.1, 0.1)]
+
+    def some(posterior):
+        there = posterior is posteriors["gap"]
+        return Bounded(rows, [0.1, 0.3 + there], [0.4 + there, 0.3 + there])
+
+    two = {name: posteriors[name] for name in ("gap", "equal")}
+    result = ca.compare_worlds(two, some, "equal", progress=False)
+    assert result.table["coupling_low_gap"].tolist() == [0.1, 1.3]
+    assert result.table["coupling_high_equal"].tolist() == [0.4, 0.3]
+    moved, fixed = (result.statement(unit) for unit in ("moved", "fixed"))
+    assert "under any coupling of the noise its difference lies between 0.1 and 1.4" in moved
+    assert moved.endswith("only a world or a coupling that is not among these would overturn that.")
+    assert "no coupling of the noise changes its difference" in fixed
+    assert fixed.endswith("only a world that is not among these would overturn that.")
+
+
 def test_results_are_saved(result, tmp_path):
     from causalaudit.storage import same
 
@@ -279,6 +310,11 @@ def test_workers_are_those_of_joblib(posteriors, result):
         again = ca.compare_worlds(posteriors, audit, progress=False)
     pd.testing.assert_frame_equal(again.table, result.table)
     pd.testing.assert_frame_equal(again.loo, result.loo)
+
+
+def test_results_say_that_fit_is_not_causal_truth(result):
+    for shown in (repr(result), result._repr_html_()):
+        assert "rank how worlds predict what was observed, not which of them is causally true" in shown
 
 
 def test_a_scan_is_compared_by_the_subgroups_that_any_world_found(people):

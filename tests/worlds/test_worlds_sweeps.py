@@ -6,6 +6,7 @@ import pyro
 import pyro.distributions as dist
 import pytest
 import torch
+from confounded_pairs import pair, people_of
 
 import causalaudit as ca
 from causalaudit.errors import DataError, InterventionError, ProgramError
@@ -148,6 +149,24 @@ def test_confounding_takes_the_place_of_an_effect(posterior):
     assert swept.tipping_points.loc[0, "below"] is None
     assert swept.tipping_points.loc[0, "above"] == 0.3
     assert swept.settings["between"] == ["sex", "score"]
+
+
+@pytest.mark.slow
+def test_where_the_edge_is_saturated_the_data_say_nothing_about_confounding():
+    """Two binary variables: the effect takes over what confounding takes away, and the difference of rates stays."""
+    data, slopes = people_of("BernoulliBernoulli", 0.5, 300, seed=0), []
+    posterior = ca.fit(pair("BernoulliBernoulli"), data, draws=100, progress=False)
+
+    def rates(posterior):
+        slopes.append(posterior.parameters()["slope"].mean())
+        drawn = posterior.predictive(seed=0)  # 400 draws of 300 people
+        a, b = drawn["a"].to_numpy(), drawn["b"].to_numpy()
+        return float(b[a == 1].mean() - b[a == 0].mean())
+
+    swept = ca.confounding_sensitivity(posterior, ("a", "b"), [0.4], rates, progress=False)
+    assert swept.table["value"][0] == pytest.approx(swept.table["value"][1], abs=0.02)
+    assert swept.table["loglik"][0] == pytest.approx(swept.table["loglik"][1], abs=0.4)
+    assert max(slopes) - min(slopes) > 0.5
 
 
 def test_bad_confounding(posterior):

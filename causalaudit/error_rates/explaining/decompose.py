@@ -7,8 +7,15 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.arguments import check_draws, check_seed, check_share, check_types
-from causalaudit.counterfactuals import check_posterior, influence_through_parameters
+from causalaudit.counterfactuals import (
+    EnumeratedPeople,
+    ReweightedPeople,
+    SimulatedPeople,
+    check_posterior,
+    influence_through_parameters,
+)
 from causalaudit.counterfactuals import population as population_of
+from causalaudit.error_rates.explaining.coupling_bounds import TermBounds, bound_terms
 from causalaudit.error_rates.explaining.enumerated_rates import enumerated_rates
 from causalaudit.error_rates.explaining.monte_carlo import noise_covariance, without_noise
 from causalaudit.error_rates.explaining.observed import Surveyed, observed_rates, warn_of_rates
@@ -34,6 +41,7 @@ if TYPE_CHECKING:
     from causalaudit.inference import Posterior
 
 Population = Literal["standardise", "simulate", "exact", "bootstrap"]
+_People = EnumeratedPeople | SimulatedPeople | ReweightedPeople
 _OF_THE_DATA = ("standardise", "bootstrap")  # populations that are the people of the data
 _BY_NUMBER = 4  # draws for each number of the parameters, for slopes in them
 _CHECKED = 200  # draws at which people are simulated only to compare the program with the data
@@ -54,6 +62,7 @@ def decompose_error_rates(
     coupling: Coupling | Mapping[str, Coupling] | None = None,
     draws: int | None = None,
     prob: float = 0.9,
+    bounds: bool = False,
     seed: int = 0,
     progress: bool = True,
 ) -> ErrorRateResult:
@@ -110,6 +119,12 @@ def decompose_error_rates(
         the program has parameters are enough.
     prob
         The probability of the credible intervals (shortest).
+    bounds
+        Find also between what each term lies under every coupling (`coupling_low`, `coupling_high`), where all
+        variables are finite and known: by two linear programs for each of six means and each draw, some tenths of a
+        second for five binary variables (draws are solved in parallel, by `joblib`; few are enough for means). Where
+        there are too many response functions for these, they are outer bounds, labelled. Instead of people who are
+        simulated they take all whom the program can give, as ``"exact"`` does.
     seed
         Same seed, same result, for any number of workers.
     progress
@@ -123,7 +138,8 @@ def decompose_error_rates(
     ------
     DataError
         If the protected attribute or the outcome is not in the SCM, if the classifier reads the outcome, if there is
-        nobody (of the data: fewer than five people) with X = x and Y = y, or if a site is not finite (exact).
+        nobody (of the data: fewer than five people) with X = x and Y = y, or if a site is not finite (exact, bounds) or
+        not known of somebody (bounds).
     InferenceError
         If several continuous latents of each person were drawn together with the parameters (standardise, bootstrap).
 
@@ -143,7 +159,11 @@ def decompose_error_rates(
     direct and indirect effects (equations 33 and 34).
 
     How worlds share noise is an assumption (`coupling`): the indirect and the spurious terms depend on it, the
-    total and the direct term of the first decomposition do not.
+    total and the direct term of the first decomposition do not. `coupling_low` and `coupling_high` are the means over
+    draws of the least and the greatest value of a term under any coupling in which one mechanism serves everybody, and
+    its noise is its own; `ErrorRateResult.bounds` has them by draw. Of people of the data (standardise, bootstrap) they
+    are about these people. A coupling by number below zero that is asked of three states or more need not be one that a
+    mechanism can have.
 
     References
     ----------
@@ -174,21 +194,23 @@ def decompose_error_rates(
         raise DataError(f"population is {population!r}, but must be one of {', '.join(get_args(Population))}.")
     prob, draws, seed = check_share("prob", prob), check_draws(draws), check_seed(seed)
     options: dict[str, Any] = {"draws": draws, "coupling": scm.couplings(coupling)}
-    rates, halves = _evidence(posterior, question, population, options, seed, progress)
+    people = _population(posterior, question, population, options, seed)
+    within = _bounds(posterior, question, people, options, progress) if bounds else None
+    rates, halves = _evidence(question, people, progress)
     settings = {
         **question.settings, "method": population, "prob": prob, "seed": seed, "draws": len(rates),
-        "program": scm.name, "coupling": options["coupling"],
+        "program": scm.name, "coupling": options["coupling"], "bounds": bool(bounds),
     }  # fmt: skip
     if "weights" in posterior.settings:
         settings["weights"] = posterior.settings["weights"]
     given, noise = rates, halves
     if population in _OF_THE_DATA:  # their rates are the observed ones: it is the program that is compared
         options["draws"] = min(_draws_checked(posterior), len(rates))
-        given, noise = _evidence(posterior, question, "simulate", options, seed, progress)
+        given, noise = _evidence(question, _population(posterior, question, "simulate", options, seed), progress)
     surveyed = _surveyed(posterior, given, options["draws"])
     observed = observed_rates(question, posterior.data, given, _noise(noise), surveyed)
     warn_of_rates(question, observed, population in _OF_THE_DATA, stacklevel=3)
-    return _result(question, rates, halves, observed, settings)
+    return _result(question, rates, halves, observed, settings, within)
 
 
 def _features(
@@ -232,28 +254,38 @@ def _surveyed(posterior: "Posterior", rates: np.ndarray, draws: int | None) -> S
     return Surveyed(posterior.weights, influence_through_parameters(posterior, own, draws))
 
 
-def _evidence(
-    posterior: "Posterior",
-    question: RateQuestion,
-    population: Population,
-    options: dict[str, Any],
-    seed: int,
-    progress: bool,
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the nested rates by draw and, of simulated people, those of their two halves."""
+def _population(
+    posterior: "Posterior", question: RateQuestion, population: Population, options: dict[str, Any], seed: int
+) -> _People:
+    """Return the people whose error rates are explained."""
     if population == "exact":
-        return enumerated_rates(question, population_of(posterior, kind="enumerated", **options)), None
+        return population_of(posterior, kind="enumerated", **options)
     if population == "simulate":
-        simulated = population_of(posterior, kind="simulated", seed=seed, **options)
-        raw, halves = simulated_rates(question, simulated, progress)
-        return without_noise(raw, noise_covariance(halves)), halves
+        return population_of(posterior, kind="simulated", seed=seed, **options)
     question.refuse_few(posterior.data if posterior.weights is None else posterior.data[posterior.weights > 0])
-    alike = [question.protected, question.outcome]
-    if population == "standardise":
-        people = population_of(posterior, kind="standardised", alike=alike, seed=seed, **options)
-        return standardised_rates(question, people, progress), None
-    people = population_of(posterior, kind="reweighted", alike=alike, seed=seed, **options)
-    return reweighted_rates(question, people, progress).rates, None
+    kind: Any = "standardised" if population == "standardise" else "reweighted"
+    return population_of(posterior, kind=kind, alike=[question.protected, question.outcome], seed=seed, **options)
+
+
+def _evidence(question: RateQuestion, people: _People, progress: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the nested rates by draw and, of simulated people, those of their two halves."""
+    if isinstance(people, EnumeratedPeople):
+        return enumerated_rates(question, people), None
+    if isinstance(people, SimulatedPeople):
+        raw, halves = simulated_rates(question, people, progress)
+        return without_noise(raw, noise_covariance(halves)), halves
+    if people.refits:
+        return reweighted_rates(question, people, progress).rates, None
+    return standardised_rates(question, people, progress), None
+
+
+def _bounds(
+    posterior: "Posterior", question: RateQuestion, people: _People, options: dict[str, Any], progress: bool
+) -> TermBounds:
+    """Bound the terms over all couplings; of simulated people over all that there can be."""
+    if isinstance(people, SimulatedPeople):
+        people = population_of(posterior, kind="enumerated", **options)
+    return bound_terms(question, people, progress)
 
 
 def _noise(halves: np.ndarray | None) -> np.ndarray:
@@ -269,18 +301,22 @@ def _result(
     halves: np.ndarray | None,
     observed: pd.DataFrame,
     settings: dict[str, Any],
+    within: TermBounds | None,
 ) -> ErrorRateResult:
     prob, levels = settings["prob"], question.levels
+    table = term_rows().join(summarise(term_values(rates), prob)).assign(observed_total=observed["observed"].iloc[-1])
+    if within is not None:
+        ends = {"coupling_low": within.low.mean(axis=0), "coupling_high": within.high.mean(axis=0)}
+        table = table.assign(**ends, coupling_bounds=within.kinds)
     return ErrorRateResult(
-        table=term_rows()
-        .join(summarise(term_values(rates), prob))
-        .assign(observed_total=observed["observed"].iloc[-1]),
+        table=table,
         settings=settings,
         measures=measure_rows(levels).join(summarise(measure_values(rates), prob)),
         rates=rate_rows(levels).join(summarise(rates.reshape(len(rates), int(np.prod(SHAPE))), prob)),
         draws=rates,
         observed=observed,
         monte_carlo=None if halves is None else _monte_carlo(term_values(halves)),
+        bounds=within,
     )
 
 

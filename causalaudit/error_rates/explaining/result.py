@@ -1,6 +1,7 @@
 """The answers to why error rates are unequal: from a posterior, or from data and a diagram."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,6 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from causalaudit.arviz_versions import InferenceData, inference_data
+from causalaudit.error_rates.explaining.coupling_bounds import SHARP, TermBounds
 from causalaudit.error_rates.explaining.plots import plot_contributions
 from causalaudit.error_rates.explaining.terms import TERMS, term_values
 from causalaudit.errors import DataError
@@ -141,6 +143,10 @@ class ErrorRateResult(_Answer):
         nested rates, with the same columns of numbers.
     draws : numpy.ndarray
         The nested rates by draw, xd, xi and x (baseline, contrast, everybody).
+    bounds : TermBounds or None
+        With bounds: the least and the greatest value of each term under any coupling, `low` and `high`, draws × rows of
+        the table. Their means over draws are `coupling_low, coupling_high` of the table, whose column `coupling_bounds`
+        says "sharp" where couplings attain both ends, else "outer" and why.
     observed : pandas.DataFrame
         The error rates of both groups and the total (`rate`), as the `people` of the data have them (`observed`) and as
         the program gives them (`program`, its posterior mean); the `difference`, the `sd` that it would have if the
@@ -153,7 +159,9 @@ class ErrorRateResult(_Answer):
     draws: np.ndarray
     observed: pd.DataFrame
     monte_carlo: pd.DataFrame | None = None
+    bounds: TermBounds | None = None
     KIND: ClassVar[str] = "error rates"
+    BOUNDED: ClassVar[str] = "difference of rates"
 
     @property
     def _interval(self) -> IntervalKind:
@@ -161,6 +169,27 @@ class ErrorRateResult(_Answer):
         drawn = self.settings["method"] in ("standardise", "bootstrap")
         about = "the population that the people are a sample of" if drawn else "the population of the program"
         return IntervalKind("credible", self.settings["prob"], "credible", "one unit", about, known)
+
+    @property
+    def intervals(self) -> pd.DataFrame:
+        """What the intervals are: `kind, level, type, scope, about, known`."""
+        kinds = [self._interval]
+        if self.bounds is not None:
+            drawn = self.settings["method"] in ("standardise", "bootstrap")
+            whose = "these people" if drawn else "the population of the program"
+            about = f"{whose}: the posterior mean of the term under any coupling of the worlds"
+            known = "the probabilities of the program at each draw, and the classifier"
+            sharp = all(kind == SHARP for kind in self.bounds.kinds)
+            kinds.append(IntervalKind("coupling", 1.0, "sharp" if sharp else "outer", "one unit", about, known))
+        return interval_table(kinds)
+
+    def by_unit(self, beside: Sequence[AuditResult] = ()) -> pd.DataFrame:
+        """Return the verdicts for a comparison, with bounds if they were asked for; see `AuditResult.by_unit`."""
+        units = super().by_unit(beside)
+        if self.bounds is None:
+            return units
+        low, high = self.table["coupling_low"], self.table["coupling_high"]
+        return units.assign(coupling_low=self._directed(low, -high), coupling_high=self._directed(high, -low))
 
     @property
     def verdicts(self) -> pd.DataFrame:
