@@ -13,7 +13,7 @@ from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from reprlib import Repr
-from types import NoneType, UnionType
+from types import EllipsisType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy as np
 from causalaudit.errors import DataError
 
 _LARGEST = 2**63  # whole numbers that a column can hold are smaller
+_NO_VALUES = (slice, frozenset, EllipsisType)
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxdict = 6
@@ -104,13 +105,6 @@ def check_draws(draws: Any) -> int | None:
 # Words and lists
 
 
-def check_flag(name: str, value: Any) -> bool:
-    """Return True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise DataError(f"{name} is {shown(value)}, but must be True or False.")
-    return bool(value)
-
-
 def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     """Return one of several words.
 
@@ -126,9 +120,10 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
 
 def check_name(name: str, value: Any, of: str = "a column") -> Any:
     """Return what can be the name of a column: a text, a number, a tuple, but nothing that cannot be compared."""
-    if value is None or not isinstance(value, Hashable) or not _hashes(value) or callable(value):
+    nothing = value is None or type(value).__name__ == "NAType"
+    if nothing or not _hashes(value) or callable(value):
         raise DataError(f"{name} is {shown(value)}, but must be the name of {of}.")
-    return value
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def check_names(name: str, value: Any, of: str = "columns") -> list[Any]:
@@ -159,7 +154,7 @@ def check_value(name: str, value: Any) -> Any:
     'granted'
     """
     large = isinstance(value, int) and abs(value) >= _LARGEST
-    if large or not _hashes(value) or callable(value) or np.ndim(value) or isinstance(value, slice | frozenset):
+    if large or not _hashes(value) or callable(value) or np.ndim(value) or isinstance(value, _NO_VALUES):
         raise DataError(f"{name} is {shown(value)}, but must be a single value, as a column holds it.")
     return value.item() if isinstance(value, np.generic) else value
 
@@ -267,10 +262,11 @@ def _fits(value: Any, annotation: Any) -> bool:
         return True
     if origin is tuple:
         return _is_list(value) and (not inner or ... in inner or len(value) == len(inner)) and _hashes(tuple(value))
-    if issubclass(origin, Mapping):
+    ours = origin.__module__ in ("collections.abc", "builtins")
+    if issubclass(origin, Mapping) and ours:
         entries = inner if len(inner) == 2 else (Any, Any)
         return isinstance(value, Mapping) and all(_is_key(key) and _fits(one, entries[1]) for key, one in value.items())
-    if issubclass(origin, Iterable) and origin.__module__ in ("collections.abc", "builtins"):
+    if issubclass(origin, Iterable) and ours:
         return _is_list(value) and (not inner or all(_is_entry(one, inner[0]) for one in value))
     if _is_callable(origin):
         return callable(value) and not isinstance(value, type)
@@ -310,11 +306,12 @@ def _words(annotation: Any) -> str:
         return f"one of {', '.join(map(str, inner))}"
     if annotation in _SIMPLE:
         return _SIMPLE[annotation][1]
-    if isinstance(origin, type) and issubclass(origin, Mapping):
+    ours = isinstance(origin, type) and origin.__module__ in ("collections.abc", "builtins")
+    if ours and issubclass(origin, Mapping):
         values = f" to {_words(inner[1])}" if len(inner) == 2 and inner[1] is not Any else ""
         return f"a mapping{values}"
     if origin is tuple:
-        return f"a tuple of {len(inner)}"
+        return "the names of two variables" if len(inner) == 2 else "a tuple"
     if (
         isinstance(origin, type)
         and issubclass(origin, Iterable)

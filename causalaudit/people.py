@@ -357,6 +357,8 @@ def read_protected(
                 f"name them, the protected one first, as in protected={{{column!r}: ({found[-1]!r}, {found[0]!r})}}."
             )
         return Groups(column, found[1], found[0])
+    if isinstance(protected[column], tuple) and not protected[column]:
+        raise DataError(f"protected is {protected!r}, but must be {FORMS}.")
     level, *reference = protected[column] if isinstance(protected[column], tuple) else (protected[column],)
     for name in (level, *reference):
         check_value(f"A level of {column!r} in protected", name)

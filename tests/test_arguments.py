@@ -12,7 +12,6 @@ import causalaudit as ca
 from causalaudit.arguments import (
     check_choice,
     check_count,
-    check_flag,
     check_kind,
     check_name,
     check_names,
@@ -113,7 +112,6 @@ def test_what_is_as_good(argument, value):
         ),
         (check_number, np.inf, "it is inf, but must be a finite number."),
         (check_positive, 0, "it is 0, but must be a finite number above 0."),
-        (check_flag, None, "it is None, but must be True or False."),
         (lambda name, value: check_choice(name, value, ["a", "b"]), {}, r"it is \{\}, but must be one of 'a', 'b'."),
         (check_name, ["a"], r"it is \['a'\], but must be the name of a column."),
         (check_names, [[1]], r"it lists \[1\], but must be a list of columns, by name."),

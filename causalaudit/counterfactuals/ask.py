@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 import xarray as xr
 
-from causalaudit.arguments import check_count, check_seed, check_types, shown
+from causalaudit.arguments import check_count, check_seed, check_types, check_value, shown
 from causalaudit.arviz_versions import group_names
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.bounded import AnyCoupling
@@ -187,6 +187,8 @@ def _select(table: pd.DataFrame, rows: Any) -> pd.DataFrame:
         mask = np.asarray(rows)
         if mask.dtype == bool and len(mask) != len(table):
             raise DataError(f"rows is a mask of length {len(mask)}, but the data have {len(table)} rows.")
+        for label in mask if mask.dtype == object else ():
+            check_value("What rows names", label)
         missing = [] if mask.dtype == bool else [label for label in mask if label not in table.index]
         if missing:
             raise DataError(f"rows names {missing[0]!r}, which is not in the index of the data.")

@@ -98,6 +98,9 @@ class Gower:
             raise DataError("All features have weight 0: there is nothing to compare.")
         features = tuple(self._feature(name, data[name]) for name in data.columns)
         raw = np.stack([feature.codes(data[feature.name]) for feature in features], axis=1)
+        unknown = [feature.name for feature, values in zip(features, raw.T, strict=True) if np.isnan(values).all()]
+        if unknown:
+            raise DataError(f"The feature {unknown[0]!r} is missing for everybody: there is nothing to compare.")
         shift, scale = _range(raw) if self.scale == "range" else _moments(raw)
         return Geometry(features, weights / weights.sum(), shift, scale)
 

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from causalaudit.arguments import check_count, check_types, check_value
+from causalaudit.arguments import check_count, check_name, check_types
 from causalaudit.errors import DataError
 from causalaudit.figures import BLUE, GREY, MARKERS, PALETTE, RED, as_written, mark_outside, own_axes
 
@@ -251,7 +251,7 @@ def plot_forest(
         cases = table[table["beyond_tau"]].sort_values("delta", ascending=False, kind="stable")
         complainants = list(cases.index[np.unique(np.linspace(0, len(cases) - 1, min(20, len(cases))).astype(int))])
     for complainant in complainants:
-        check_value("complainant", complainant)
+        check_name("complainant", complainant, of="a complainant")
         if complainant not in table.index:
             raise DataError(f"{complainant!r} is not a complainant: nobody with this label has the protected level.")
     everyone, table = len(table), table.loc[list(complainants)]

@@ -105,9 +105,9 @@ def compare_worlds(
     >>> set(result.table.agreement) <= {"all", "none"}
     True
     """
-    check_types(compare_worlds, locals())
     worlds = _check_worlds(posteriors, audit, untrusted)
     check_weights(weights, worlds)
+    check_types(compare_worlds, {"prob": prob, "untrusted": untrusted, "progress": progress})
     check_share("prob", prob)
     people = same_people(posteriors)
     scored, why_not = _scored(posteriors, weights)

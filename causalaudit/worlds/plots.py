@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from causalaudit.arguments import check_types
+from causalaudit.arguments import check_count, check_name, check_types
 from causalaudit.errors import DataError
 from causalaudit.figures import BLUE, GREY, INK, PALE, RED, as_written, own_axes
 from causalaudit.worlds.units import FLAGGED, NOT_EXAMINED, NOT_FLAGGED, SHARES
@@ -45,7 +45,7 @@ def plot_verdict_map(result: "WorldsResult", units: Sequence[Any] | None = None,
         table = table[table["worlds_flagged"] > 0]
         table = table.sort_values(["worlds_flagged", "probability"], ascending=False, kind="stable")
     else:
-        wanted = list(units)
+        wanted = [check_name("units", unit, of="units") for unit in units]
         table = table[[unit in wanted for unit in table["unit"].tolist()]]
     if table.empty:
         raise DataError("There is nothing to draw: no world flags a unit. Name the units to draw by units=.")
@@ -112,6 +112,7 @@ def plot_variance_shares(result: "WorldsResult", most: int = 20, ax: "Axes | Non
         Where to draw; by default a figure of its own.
     """
     check_types(plot_variance_shares, locals())
+    check_count("most", most)
     table = result.table[result.table["variance"] > 0]
     if table.empty:
         raise DataError("There is nothing to draw: no unit has a variance that is known and above 0.")

@@ -135,12 +135,14 @@ def _situations(scene: Scene, folder: Path) -> list[Call]:
     asked = {"data": people, "decision": rule, "protected": {"sex": "f"}, "features": ["skill", "wage"]}
     column = {"decision": "decided", "protected": {"race": ("Black", "White")}}
     shift = {"protected": {"wage": Shift(-2, within=0.9)}, "features": ["skill"]}
+    far = "distance_control distance_test remoteness_control remoteness_test"
     gower = ca.Gower(scale="std", categorical=["skill"], weights={"wage": 2.0})
     return [
         _call("situation_testing", test, counterfactuals=None, k=5, centres=False, favourable=1,
               distance=ca.Gower(), **asked | common),
-        _call("situation_testing worlds", test, counterfactuals=worlds, k=[3, 5], centres=True, favourable=1,
-              distance=gower, **asked | common),
+        # Where max_distance leaves a group empty, nobody of it is near or far.
+        _call("situation_testing worlds", test, missing=far, counterfactuals=worlds, k=[3, 5],
+              centres=True, favourable=1, distance=gower, **asked | common),
         _call("situation_testing column", test, counterfactuals=None, k=5, centres=False, favourable=1,
               distance=_manhattan, **asked | common | column),
         _call("situation_testing shift", test, counterfactuals=None, k=5, centres=False, favourable=1,

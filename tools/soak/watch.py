@@ -23,6 +23,14 @@ from causalaudit.errors import CausalAuditError, CausalAuditWarning
 from tools.soak.calls import Call
 
 SECONDS = 60
+_DEPENDENCIES = (  # warnings that others make, and that setup.cfg or the protocol of scikit-learn's estimators names
+    "torch.jit",
+    "ArviZ is undergoing",
+    "X does not have valid feature names",
+    "A column-vector y was passed",
+    "The number of unique classes is greater than",
+    "A network error occurred",
+)
 _OURS = "causalaudit"
 _USERS = ("tools/soak/scene.py", "tools/soak/mutations.py", "tools/soak/calls.py")
 
@@ -54,7 +62,7 @@ def watch(call: Call, arguments: dict[str, Any]) -> list[Outcome]:
     """Make a call, and say what became of it: one outcome, or all that is wrong."""
     tables = {name: value for name, value in arguments.items() if isinstance(value, pd.DataFrame | pd.Series)}
     before, states = {name: print_of(table) for name, table in tables.items()}, global_states()
-    with warnings.catch_warnings(record=True) as warned, np.errstate(all="warn"):
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         outcome, answer = _made(call, arguments)
     wrong = [] if outcome.kind in ("answered", "refused") else [outcome]
@@ -134,8 +142,7 @@ def _where(one: warnings.WarningMessage) -> str:
 def _known(one: warnings.WarningMessage) -> bool:
     """Whether a warning is a dependency's, as setup.cfg names them."""
     text = str(one.message)
-    # scikit-learn's estimators warn of an array where a table was fitted
-    return "torch.jit" in text or "ArviZ is undergoing" in text or "X does not have valid feature names" in text
+    return any(words in text for words in _DEPENDENCIES)
 
 
 def print_of(table: Any) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from causalaudit.arguments import check_count, check_seed, check_share, check_types
+from causalaudit.arguments import check_count, check_seed, check_share, check_types, shown
 from causalaudit.bias_scan.power.plots import plot_power
 from causalaudit.bias_scan.power.semisynthetic import (
     OUTCOME,
@@ -234,6 +234,11 @@ def _checked(grid: pd.DataFrame) -> pd.DataFrame:
     for name in grid.columns:
         if name not in known:
             raise DataError(f"The grid has a column {name!r}, which is no setting: {nearest(str(name), known)}")
+        numbers = pd.api.types.is_any_real_numeric_dtype(grid[name])
+        if not numbers or not np.isfinite(grid[name].to_numpy(dtype=float, na_value=np.nan)).all():
+            raise DataError(
+                f"The column {name!r} of the grid must hold finite numbers, but is {shown(grid[name].tolist())}."
+            )
     if grid.empty:
         raise DataError("The grid has no rows, but each row is an experiment.")
     return grid.reset_index(drop=True)
