@@ -140,7 +140,7 @@ def check_names(name: str, value: Any, of: str = "columns") -> list[Any]:
         raise DataError(f"{name} is {shown(value)}, but must be a list of {of}.")
     names = list(value)
     for one in names:
-        if not isinstance(one, Hashable) or not _hashes(one):
+        if type(one).__name__ == "NAType" or not _hashes(one):
             raise DataError(f"{name} lists {shown(one)}, but must be a list of {of}, by name.")
     return names
 
@@ -154,7 +154,14 @@ def check_value(name: str, value: Any) -> Any:
     'granted'
     """
     large = isinstance(value, int) and abs(value) >= _LARGEST
-    if large or not _hashes(value) or callable(value) or np.ndim(value) or isinstance(value, _NO_VALUES):
+    if (
+        large
+        or type(value).__name__ == "NAType"
+        or not _hashes(value)
+        or callable(value)
+        or np.ndim(value)
+        or isinstance(value, _NO_VALUES)
+    ):
         raise DataError(f"{name} is {shown(value)}, but must be a single value, as a column holds it.")
     return value.item() if isinstance(value, np.generic) else value
 

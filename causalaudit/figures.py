@@ -59,9 +59,11 @@ def as_written(ax: "Axes") -> "Axes":
     Examples
     --------
     >>> ax = own_axes(None)
-    >>> ax.set_yticks([0, 1], ["under 10$", "$50_k and more"])[0].get_text()
-    'under 10$'
-    >>> as_written(ax).figure.canvas.draw()
+    >>> text = ax.set_title("from $5 to $x_{")
+    >>> as_written(ax).get_title()
+    'from $5 to $x_{'
+    >>> text.get_parse_math()
+    False
     """
     from matplotlib.text import Text
     from matplotlib.ticker import FixedFormatter, FuncFormatter

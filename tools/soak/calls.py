@@ -384,7 +384,7 @@ def _tables(scene: Scene, folder: Path) -> list[Call]:
     compas = ca.datasets.make_compas(50)
     loaders = ("load_adult", "load_compas", "load_german_credit", "load_law_school", "load_loan")
     return [
-        *(_call(name, getattr(ca.datasets, name), path=path) for name in loaders),
+        *(_call(name, getattr(ca.datasets, name), missing="*", path=path) for name in loaders),
         _call("make_loan", ca.datasets.make_loan, n=5, seed=0, repeats="n"),
         _call("make_compas", ca.datasets.make_compas, n=5, seed=0, repeats="n"),
         _call("make_law_school", ca.datasets.make_law_school, n=5, seed=0, repeats="n"),

@@ -101,7 +101,7 @@ def _read_number(name: str, column: "pd.Series[Any]", bins: Any) -> ScannedFeatu
 def _inner_edges(name: str, numbers: np.ndarray, bins: Any) -> np.ndarray:
     if bins is None or np.ndim(bins) == 0:
         number = _QUANTILES if bins is None else bins
-        check_count("bins", number)
+        check_count("bins", number, most=_MOST)
         quantiles = np.quantile(numbers, np.arange(1, number) / number, method="inverted_cdf")
         return np.unique(quantiles[quantiles < numbers.max()])
     edges = np.asarray(bins, dtype=float)

@@ -128,6 +128,8 @@ def _orders(orders: Mapping[str, Sequence[Any]] | None) -> dict[str, tuple[Any, 
     if orders is not None and not isinstance(orders, Mapping):
         raise DataError(f"orders is {orders!r}, but must map a feature to its values, lowest first.")
     for name, order in (orders or {}).items():
+        for value in order if isinstance(order, Collection) and not isinstance(order, str) else ():
+            check_value(f"A value in the order of {name!r}", value)
         if isinstance(order, str) or not isinstance(order, Collection) or len(set(order)) != len(list(order)):
             raise DataError(f"The order of {name!r} must be a list of different values, but is {order!r}.")
     return None if orders is None else {name: tuple(order) for name, order in orders.items()}
