@@ -6,6 +6,7 @@ import networkx as nx
 
 from causalaudit.arguments import check_types, shown
 from causalaudit.errors import CausalAuditError, DataError
+from causalaudit.markup import piece
 from causalaudit.scm.svg import svg
 
 
@@ -13,7 +14,7 @@ class Diagram(nx.DiGraph):
     """A causal diagram: a directed graph that notebooks show as a picture."""
 
     def _repr_html_(self) -> str:
-        return svg(self)
+        return piece(f'<div class="paper">{svg(self)}</div>')
 
 
 def diagram(directed: Iterable[tuple[str, str]], bidirected: Iterable[tuple[str, str]] = ()) -> Diagram:

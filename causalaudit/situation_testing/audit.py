@@ -172,9 +172,9 @@ def situation_testing(
     ours = question.groups.protected(data)
     places = None
     if counterfactuals is not None:
+        places = CounterfactualCentres.of(counterfactuals, geometry, people, data.index[ours], as_published)
         if isinstance(question.groups, ShiftedGroups):
             check_shifted(question.groups, data, counterfactuals.point)
-        places = CounterfactualCentres.of(counterfactuals, geometry, people, data.index[ours], as_published)
         if places.origin:  # else they were given as they are
             warn_of_factual_features(question.features, places.dataset)
     outcomes = decide_outcomes(data, decision, favourable, ours, counterfactuals, centres=centres)

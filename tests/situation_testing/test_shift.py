@@ -26,6 +26,17 @@ def test_a_binary_attribute_is_tested_as_by_its_levels(applicants, worlds, resul
     pd.testing.assert_frame_equal(near.table, same.table)
 
 
+@pytest.mark.filterwarnings("ignore:.*are no complainants")
+def test_counterfactuals_of_some_of_the_complainants_are_refused(applicants):
+    older = applicants.index[:40]
+    people = applicants.assign(age=np.arange(len(applicants)) % 40)
+    worlds = ca.CounterfactualDraws.from_frame(people.loc[older].assign(age=people.age[older] - 10))
+    with pytest.raises(DataError, match="lack"):
+        ca.situation_testing(
+            people, bank, {"age": Shift(-10, within=2)}, features=["salary", "balance"], counterfactuals=worlds, k=5
+        )
+
+
 def employees(rng, n):
     """Skill grows with age; nobody's decision is known yet."""
     age = rng.integers(25, 66, n)

@@ -1,0 +1,1 @@
+"""The documentation: its pages, and what draws their pictures."""
