@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_value
 from causalaudit.callbacks import answer_of
 from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.errors import DataError
@@ -59,11 +60,13 @@ class Asked:
     def __init__(
         self, decision: Decision, favourable: Any = 1, reads: Sequence[str] | None = None, labels_only: bool = False
     ) -> None:
-        if not isinstance(decision, str) and not callable(decision) and not hasattr(decision, "predict"):
+        asked = callable(decision) or hasattr(decision, "predict")
+        if isinstance(decision, type) or not (isinstance(decision, str) or asked):
             raise DataError(
                 "A decision is a column, a function of a table or a fitted classifier, but this is "
-                f"{type(decision).__name__}."
+                f"{f'the class {decision.__name__}' if isinstance(decision, type) else type(decision).__name__}."
             )
+        check_value("favourable", favourable)
         self.decision, self.favourable, self.labels_only = decision, favourable, labels_only
         self.reads = None if reads is None else list(reads)
         self.has_probabilities = False

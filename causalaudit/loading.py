@@ -4,6 +4,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from causalaudit.arguments import check_types
 from causalaudit.errors import SavedFileError
 from causalaudit.storage import believing, read_artefact
 
@@ -60,6 +61,7 @@ def load(path: str | Path, scm: "SCM | None" = None) -> Any:
     ...     ca.load(f"{folder}/worlds.nc")
     Counterfactuals under do(gender): 1 draws of 2 people
     """
+    check_types(load, locals())
     if Path(path).is_dir():
         return import_module("causalaudit.counterfactuals").open_draws(path)
     artefact = read_artefact(path)

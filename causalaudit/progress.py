@@ -36,8 +36,8 @@ def parallel(
 
     `joblib.parallel_config` decides on workers; by default there is one. Where it asks for threads, there are as many
     processes: a process runs one program at a time, and a thread cannot be stopped when others fail or are interrupted.
-    Interrupting keeps what was yielded. What a task does in parallel itself is done one after another by its worker. What
-    `function` holds is sent to workers ahead, and not with each task: tables belong there.
+    Interrupting keeps what was yielded. What a task does in parallel itself is done one after another by its worker.
+    What `function` holds is sent to workers ahead, and not with each task: tables belong there.
     """
     backend, _ = get_active_backend()
     settings: dict[str, Any] = {"return_as": "generator" if backend.supports_return_generator else "list"}  # as ray's
@@ -53,8 +53,8 @@ def _held_by_workers(backend: Any, function: Callable[[Task], Result]) -> Any:
 
     Every one of them, since what only one holds is lost if that is killed. Loky maps large arrays into memory itself.
     """
-    client = getattr(backend, "client", None)  # that of dask has one; nobody who has no cluster imports it
-    return client.scatter(function, broadcast=True, hash=False) if hasattr(client, "scatter") else function
+    client: Any = getattr(backend, "client", None)  # that of dask has one; nobody who has no cluster imports it
+    return function if client is None else client.scatter(function, broadcast=True, hash=False)
 
 
 def _by_one_worker(function: Callable[[Task], Result], task: Task) -> Result:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_types
 from causalaudit.arviz_versions import InferenceData
 from causalaudit.errors import SavedFileError
 from causalaudit.markup import bold, paragraph, piece, table
@@ -125,6 +126,7 @@ class SavedResult:
         Functions and fitted models are not saved: what needs them says so after loading. The file is written under a
         temporary name and renamed.
         """
+        check_types(SavedResult.save, locals())
         content, arrays = pack(self)
         write_artefact(path, self.KIND, {"content": content}, {"arrays": arrays})
 

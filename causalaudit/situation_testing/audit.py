@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_types
 from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.decisions import Decision
 from causalaudit.errors import DataError
@@ -165,6 +166,7 @@ def situation_testing(
     >>> bool(result.summary().loc[15, "cases"] > result.summary().loc[15, "cf_cases"])
     True
     """
+    check_types(situation_testing, locals())
     question = ask_situation(
         data, decision, protected, features, k, alpha=alpha, prob=prob, tau=tau, centres=centres, direction=direction,
         max_distance=max_distance, seed=seed, decimals=distance.decimals if isinstance(distance, Gower) else None,

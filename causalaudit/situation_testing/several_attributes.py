@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arguments import check_types, check_value
 from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.errors import DataError
 from causalaudit.people import check_table, pick_column
@@ -158,6 +159,7 @@ def multiple_discrimination(results: Sequence[SituationTestingResult]) -> Multip
     >>> ca.multiple_discrimination(singles).summary().loc[1, "complainants"].item()
     3
     """
+    check_types(multiple_discrimination, locals())
     singles = tuple(results)
     if len(singles) < 2 or not all(isinstance(single, SituationTestingResult) for single in singles):
         raise DataError("Multiple discrimination needs the results of two or more situation tests.")
@@ -264,6 +266,7 @@ def intersection(data: pd.DataFrame, /, **levels: Any) -> "pd.Series[Any]":
     inside = np.ones(len(data), dtype=bool)
     for column, level in levels.items():
         values = pick_column(data, column, "column")
+        check_value(f"The level of {column!r}", level)
         if not (values == level).any():
             raise DataError(f"Nobody in data has {column!r} equal to {level!r}.")
         inside &= (values == level).to_numpy()

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from causalaudit.arguments import check_count, check_seed, check_share, check_types, shown
 from causalaudit.bias_scan.power.plots import plot_power
 from causalaudit.bias_scan.power.semisynthetic import (
     OUTCOME,
@@ -20,9 +21,9 @@ from causalaudit.bias_scan.power.semisynthetic import (
     inject,
 )
 from causalaudit.bias_scan.scan import scan_bias
-from causalaudit.errors import CausalAuditWarning, DataError, check_count, nearest
+from causalaudit.errors import CausalAuditWarning, DataError, nearest
 from causalaudit.global_state import ignored_warnings
-from causalaudit.people import check_seed, check_share, read_protected
+from causalaudit.people import read_protected
 from causalaudit.progress import parallel
 from causalaudit.randomness import spawn
 from causalaudit.results import SavedResult
@@ -110,6 +111,7 @@ def experiments(full: bool = False) -> pd.DataFrame:
     >>> len(experiments()), len(experiments(full=True))
     (6, 77)
     """
+    check_types(experiments, locals())
     few: list[dict[str, Any]] = [
         {},
         *({"mu_sep": m} for m in (0.25, 0.5)),
@@ -197,6 +199,7 @@ def evaluate_power(
     >>> power.summary().groupby("mu_sep")["accuracy"].mean().round(2).is_monotonic_increasing
     True
     """
+    check_types(evaluate_power, locals())
     grid = _checked(experiments(full) if grid is None else grid)
     datasets = (100 if full else 10) if datasets is None else datasets
     check_count("datasets", datasets)
@@ -222,6 +225,11 @@ def _checked(grid: pd.DataFrame) -> pd.DataFrame:
     for name in grid.columns:
         if name not in known:
             raise DataError(f"The grid has a column {name!r}, which is no setting: {nearest(str(name), known)}")
+        numbers = pd.api.types.is_any_real_numeric_dtype(grid[name])
+        if not numbers or not np.isfinite(grid[name].to_numpy(dtype=float, na_value=np.nan)).all():
+            raise DataError(
+                f"The column {name!r} of the grid must hold finite numbers, but is {shown(grid[name].tolist())}."
+            )
     if grid.empty:
         raise DataError("The grid has no rows, but each row is an experiment.")
     return grid.reset_index(drop=True)

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from causalaudit.errors import InferenceError, check_count
+from causalaudit.arguments import check_count, check_types
+from causalaudit.errors import InferenceError
 from causalaudit.global_state import ignored_warnings
 from causalaudit.inference.calibration.rank_file import RankFile
 from causalaudit.inference.calibration.result import Calibration
@@ -95,6 +96,7 @@ def calibrate(
     >>> calibration.ok
     True
     """
+    check_types(calibrate, locals())
     for name, value in (("n", n), ("data_sets", data_sets), ("draws", draws)):
         check_count(name, value)
     if not scm.parameters:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arguments import check_count, check_types
 from causalaudit.arviz_versions import InferenceData, add_group, chain_table, copied, group_names, statistics_table
 from causalaudit.errors import CausalAuditWarning, DataError, InferenceError
 from causalaudit.global_state import ignored_warnings
@@ -96,6 +97,7 @@ class Posterior:
 
     def draw_numbers(self, draws: int | None = None) -> np.ndarray:
         """Return the positions of `draws` evenly spaced draws (None: all), chains one after the other."""
+        check_types(Posterior.draw_numbers, locals())
         total = self.settings["chains"] * self.settings["draws"]
         if draws is None:
             return np.arange(total)
@@ -168,6 +170,7 @@ class Posterior:
         >>> list(posterior.summary().columns)
         ['mean', 'sd', 'credible_low', 'credible_high', 'ess', 'mcse', 'r_hat']
         """
+        check_types(Posterior.summary, locals())
         figures = ["ess", "mcse", "r_hat"]
         if "posterior" not in group_names(self.idata):
             return pd.DataFrame(columns=["mean", "sd", "credible_low", "credible_high", *figures], dtype=float)
@@ -220,6 +223,8 @@ class Posterior:
         >>> print(posterior.diagnostics(by="gender").predictive)
         Predictive: simulated people look like the observed ones in every variable, by gender.
         """
+        check_types(Posterior.diagnostics, locals())
+        check_count("draws", draws)
         total = len(self.draw_numbers())
         computed = diagnose(self.settings["method"], self.idata["sample_stats"].attrs, total)
         missing = missing_words(self.data[list(self.scm.columns)])
@@ -253,6 +258,7 @@ class Posterior:
         >>> posterior.predictive(draws=7)["balance"].shape
         (7, 50)
         """
+        check_types(Posterior.predictive, locals())
         numbers = self.draw_numbers(draws)
         return simulate(
             self.scm, self.parameters(draws), len(self.data), len(numbers), seed, data=self.data, weights=self.weights
@@ -276,6 +282,7 @@ class Posterior:
         >>> posterior.with_coupling({"salary": 0.5}).scm.couplings()
         {'gender': 'monotone', 'salary': 0.5, 'balance': 'monotone'}
         """
+        check_types(Posterior.with_coupling, locals())
         return replace(self, scm=self.scm.with_coupling(coupling))
 
     def copy(self) -> "Posterior":
@@ -303,6 +310,7 @@ class Posterior:
         ...     ca.Posterior.load(f"{folder}/loan.nc", scm)
         Posterior of 'loan, linear': 50 people, 4 × 1000 draws by laplace
         """
+        check_types(Posterior.save, locals())
         density = _density(self.scm, self.data, self.idata)
         write_posterior(Path(path), density, self.data, self.idata, self.settings)
 
@@ -317,6 +325,7 @@ class Posterior:
             compared, and the densities of stored draws are computed again. Also if the program has chosen another
             coupling (`SCM.with_coupling`); if it has chosen none, it takes the one that was saved.
         """
+        check_types(Posterior.load, locals())
         with believing(Path(path).name):
             saved = SavedPosterior(Path(path))
             scm = scm.with_columns_of(saved.data)

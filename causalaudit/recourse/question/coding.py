@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_value
 from causalaudit.errors import DataError, nearest
 from causalaudit.people import Protected, check_features, check_table, codes_of, levels_of, read_protected
 from causalaudit.recourse.question.items import items_of, ranges_of
@@ -78,6 +79,7 @@ class Vocabulary:
             if name not in self.features:
                 raise DataError(f"{name!r} is not a feature; there are {', '.join(map(repr, self.features))}.")
             place = self.features.index(name)
+            check_value(f"The value of {name!r}", value)
             if value not in self.items[place]:
                 raise DataError(f"Nobody has {name!r} = {value!r}.")
             codes[place] = self.items[place].index(value)
