@@ -1,6 +1,7 @@
 """One way to do long work: in pieces that fit, in parallel if the user says so, with a progress bar if it is long."""
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -61,7 +62,13 @@ def _by_one_worker(function: Callable[[Task], Result], task: Task) -> Result:
     # A worker of a dask cluster that waits for others begins another task meanwhile, in a second thread, which would
     # wait for the first where a program is run.
     with parallel_config("sequential"):
-        return function(task)
+        return _here(function)(task)
+
+
+def _here(held: Any) -> Any:
+    """Return the function itself where joblib works in this process, as it does if a cluster has one worker left."""
+    distributed: Any = sys.modules.get("distributed")
+    return held.result() if distributed is not None and isinstance(held, distributed.Future) else held
 
 
 def say(line: str, progress: bool = True) -> None:

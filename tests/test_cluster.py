@@ -71,7 +71,7 @@ def cluster():
     """Two workers, each a process with one thread and a memory of its own."""
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit="2GiB"
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit="2GiB"
         ) as local,
         distributed.Client(local),
     ):
@@ -237,6 +237,15 @@ def test_an_error_of_a_worker_is_ours(cluster, posteriors):
         on_the_cluster(lambda: ca.compare_worlds(posteriors, wrong, "equal", progress=False))
 
 
+def test_a_cluster_of_one_worker_is_asked_where_joblib_works_here(posteriors):
+    """Joblib then does not send tasks at all: what workers hold is needed in this process."""
+    here = ca.compare_worlds(posteriors, audit, progress=False)
+    one = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with distributed.Client(**one):
+        there = on_the_cluster(lambda: ca.compare_worlds(posteriors, audit, progress=False))
+    pd.testing.assert_frame_equal(here.table, there.table, check_exact=True)
+
+
 def test_workers_that_are_threads_of_this_process(posteriors):
     """They run one program at a time."""
 
@@ -244,7 +253,7 @@ def test_workers_that_are_threads_of_this_process(posteriors):
         return ca.compare_worlds(posteriors, audit, progress=False)
 
     here = worlds()
-    with distributed.Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None):
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0"):
         there = on_the_cluster(worlds)
     assert torch.get_default_dtype() == torch.float32
     for name in ("table", "loo", "headline"):
