@@ -10,7 +10,7 @@ FAST := -m "not slow and not notebook" -n 2
 OLDEST := .venv-oldest
 OLDEST_STAMP := $(OLDEST)/.installed
 
-.PHONY: install demo test test-notebooks test-slow test-oldest coverage bench lint clean
+.PHONY: install demo test test-notebooks test-slow test-oldest coverage docs bench lint clean
 
 install: $(STAMP)
 
@@ -22,7 +22,7 @@ $(STAMP): setup.cfg constraints.txt
 	touch $(STAMP)
 
 demo: install
-	$(RUN) causalaudit.demo --out out
+	$(RUN) causalaudit demo --out out
 
 lint: install
 	$(RUN) ruff check .
@@ -37,7 +37,7 @@ coverage: install
 	$(RUN) pytest $(FAST) --cov --cov-report=term:skip-covered
 
 test-notebooks: install
-	$(RUN) pytest -m notebook -n 2 --durations=10 tests/test_notebooks.py
+	$(RUN) pytest -m notebook -n 2 --durations=10 tests/test_notebooks.py tests/test_documentation.py
 
 test-slow: install
 	$(RUN) pytest -m "slow and not notebook" -n 2 --dist loadfile --no-loadscope-reorder --durations=10
@@ -50,6 +50,11 @@ $(OLDEST_STAMP): setup.cfg constraints-oldest.txt
 
 test-oldest: $(OLDEST_STAMP)
 	$(OLDEST)/bin/python -m pytest $(FAST)
+
+docs: install
+	$(RUN) docs.figures docs/_figures
+	$(RUN) sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(RUN) docs.links docs/_build/html
 
 bench: install
 	$(RUN) benchmarks

@@ -14,6 +14,7 @@ from benchmarks.report import Report
 
 NAMES = (
     "bias_scan",
+    "checking",
     "comparators",
     "counterfactual_draws",
     "dowhy_agreement",

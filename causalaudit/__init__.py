@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from causalaudit import datasets as datasets
     from causalaudit import models as models
     from causalaudit import plots as plots
+    from causalaudit.association import impact_ratios as impact_ratios
     from causalaudit.bias_scan import scan_bias as scan_bias
     from causalaudit.counterfactuals import CounterfactualDraws as CounterfactualDraws
     from causalaudit.counterfactuals import counterfactuals as counterfactuals
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from causalaudit.loading import load as load
     from causalaudit.recourse import Actions as Actions
     from causalaudit.recourse import audit_recourse as audit_recourse
+    from causalaudit.report import write_report as write_report
     from causalaudit.scm import SCM as SCM
     from causalaudit.scm import Given as Given
     from causalaudit.scm import diagram as diagram
@@ -41,6 +43,7 @@ __version__ = "0.1.0"
 
 # The room of each public name. It is imported when the name is first asked for: torch, Pyro and ArviZ take seconds.
 _ROOMS = {
+    "association": ["impact_ratios"],
     "bias_scan": ["scan_bias"],
     "counterfactuals": ["CounterfactualDraws", "counterfactuals"],
     "error_rates": [
@@ -53,6 +56,7 @@ _ROOMS = {
     "inference": ["Posterior", "fit"],
     "loading": ["load"],
     "recourse": ["Actions", "audit_recourse"],
+    "report": ["write_report"],
     "scm": ["SCM", "Given", "diagram", "distributions"],
     "situation_testing": ["Gower", "intersection", "multiple_discrimination", "situation_testing"],
     "worlds": [

@@ -98,10 +98,20 @@ class Asked:
         return people[names]
 
     def _in_batches(self, people: pd.DataFrame) -> np.ndarray:
-        ask: Any = self.decision.predict if hasattr(self.decision, "predict") else self.decision
         parts = [people if len(people) <= ROWS else people.iloc[part] for part in pieces(len(people), budget=ROWS)]
-        answers = [self._checked(np.asarray(ask(part)), len(part)) for part in parts]
+        answers = [self._checked(self._ask(part), len(part)) for part in parts]
         return answers[0] if len(answers) == 1 else np.concatenate(answers)
+
+    def _ask(self, people: pd.DataFrame) -> np.ndarray:
+        """Ask about some people; a column that a decision reads and is not given is an error for its user."""
+        ask: Any = self.decision.predict if hasattr(self.decision, "predict") else self.decision
+        try:
+            return np.asarray(ask(people))
+        except (KeyError, AttributeError) as error:
+            raise DataError(
+                f"The decision failed with {type(error).__name__}: {error}. It is given the columns "
+                f"{', '.join(map(str, people.columns))}."
+            ) from error
 
     @staticmethod
     def _checked(answers: np.ndarray, people: int) -> np.ndarray:
@@ -118,7 +128,7 @@ class Asked:
         """Return how favourable answers are."""
         if answers.dtype.kind != "f":
             return np.asarray(answers == self.favourable).astype(float)
-        self.has_probabilities |= bool((answers != np.floor(answers)).any())
+        self.has_probabilities |= bool(((answers != np.floor(answers)) | np.isinf(answers)).any())
         certain = bool(((answers == 0) | (answers == 1)).all())
         if certain and not self.has_probabilities and not isinstance(self.favourable, bool | Real):
             return answers.astype(float)  # where labels are texts, zeros and ones are probabilities that are certain

@@ -9,6 +9,9 @@ from typing import Any
 class CausalAuditError(Exception):
     """Base of every error raised on purpose by causalaudit."""
 
+    located = False
+    """Whether the message says which line of a configuration it is about."""
+
 
 class ProgramError(CausalAuditError):
     """The Pyro program is not a structural causal model we can audit with."""
@@ -28,6 +31,10 @@ class InferenceError(CausalAuditError):
 
 class SavedFileError(CausalAuditError):
     """A file is damaged, or does not hold what it is read as."""
+
+
+class ConfigurationError(CausalAuditError):
+    """A configuration, or a file that it names, is not what is needed; the message says where."""
 
 
 class CausalAuditWarning(UserWarning):

@@ -18,6 +18,7 @@ _READERS = {
     "error rates": ("causalaudit.error_rates", "ErrorRateResult"),
     "error rate estimate": ("causalaudit.error_rates", "ErrorRateEstimate"),
     "recourse": ("causalaudit.recourse", "RecourseResult"),
+    "impact ratios": ("causalaudit.association", "ImpactRatiosResult"),
     "bias scan": ("causalaudit.bias_scan", "BiasScanResult"),
     "detection power": ("causalaudit.bias_scan", "PowerResult"),
     "edges": ("causalaudit.worlds", "EdgesResult"),

@@ -1,5 +1,6 @@
 """All plots under one name: functions that take axes or open a figure of their own, and return the axes."""
 
+from causalaudit.association.plots import plot_impact_ratios
 from causalaudit.bias_scan.power.plots import plot_power
 from causalaudit.bias_scan.result.plots import plot_calibration, plot_disparity, plot_null
 from causalaudit.counterfactuals.plots import plot_effects, plot_worlds
@@ -25,6 +26,7 @@ __all__ = [
     "plot_frontier",
     "plot_groups",
     "plot_headlines",
+    "plot_impact_ratios",
     "plot_null",
     "plot_power",
     "plot_predictive",

@@ -1,6 +1,5 @@
 """What all audit results share: a table, intervals that say what they are, verdicts, a headline, draws, and a file."""
 
-import html
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.arviz_versions import InferenceData
+from causalaudit.markup import bold, paragraph, piece, table
 from causalaudit.storage import Artefact, pack, unpack, write_artefact
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 VERDICT_COLUMNS = ("unit", "flagged", "probability", "value", "structural", "sampling", "rule")
 _ROUNDING = 1e-12  # below this a value is zero
+_SHOWN = 30  # rows of a table in a notebook
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,8 @@ class AuditResult(SavedResult, ABC):
 
     def _repr_html_(self) -> str:
         summary = self.summary()
-        body = html.escape(self.empty) if summary.empty else summary.to_html(border=0)
-        return f"<p><b>{html.escape(self.title)}</b></p>{body}"
+        body = paragraph(self.empty) if summary.empty else table(summary, rows=_SHOWN, where="summary()")
+        return piece(bold(self.title), body)
 
     def _shown(self) -> str:
         summary = self.summary()

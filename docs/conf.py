@@ -18,7 +18,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
-    "sphinx.ext.viewcode",
     "sphinx_design",
 ]
 templates_path = ["_templates"]
@@ -45,3 +44,4 @@ html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
 }
+html_sidebars = {page: [] for page in ("start", "plots", "other-packages", "how-we-know", "glossary")}  # no sections

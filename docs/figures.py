@@ -217,6 +217,11 @@ GAINS = {"scan": 1.8, "another detector": 0.9}
 
 
 @picture
+def impact_ratios() -> Any:
+    return ca.plots.plot_impact_ratios(ca.impact_ratios(applicants(), "approved", ["gender"], favourable=True))
+
+
+@picture
 def verdict_map() -> Any:
     return ca.plots.plot_verdict_map(worlds(), units=list(worlds().table.unit[:20]))
 

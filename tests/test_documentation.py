@@ -75,6 +75,16 @@ def test_every_plot_is_drawn_in_the_documentation():
     assert not [name for name in ca.plots.__all__ if f"`causalaudit.plots.{name}`" not in shown]
 
 
+def test_every_public_name_is_in_the_api_pages():
+    import causalaudit as ca
+
+    listed = (DOCS / "api" / "index.md").read_text(encoding="utf-8")
+    modules = {"datasets", "models", "plots", "distributions"}
+    names = [name for name in ca.__all__ if name not in modules]
+    names += [f"plots.{name}" for name in ca.plots.__all__] + [f"datasets.{name}" for name in ca.datasets.__all__]
+    assert not [name for name in names if f"   causalaudit.{name}\n" not in listed]
+
+
 def resolve(name):
     """Import what a dotted name names: a room, something in it, or a field of a dataclass in it."""
     parts = name.split(".")

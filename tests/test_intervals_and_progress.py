@@ -1,6 +1,5 @@
-"""Decisions, diagrams, intervals, plots, progress and the demo."""
+"""Decisions, diagrams, intervals, plots and progress."""
 
-import sys
 import time
 from functools import partial
 
@@ -11,7 +10,6 @@ from rich.console import Console
 from sklearn.linear_model import LogisticRegression
 
 import causalaudit as ca
-from causalaudit import demo
 from causalaudit.decisions import Asked, decide, decide_draws
 from causalaudit.errors import CausalAuditError, DataError
 from causalaudit.intervals import hdi
@@ -142,12 +140,3 @@ def test_streams_are_named_and_do_not_depend_on_one_another():
     assert generator(3, "a").random() != generator(3, "b").random()
     assert (together > 0).all()
     assert (together < 1).all()
-
-
-def test_the_demo_writes_its_plots(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["demo", "--out", str(tmp_path / "out")])
-    demo.main()
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"worlds.png", "effects.png"}
-    printed = capsys.readouterr().out
-    assert "Trustworthy" in printed
-    assert "truth" in printed

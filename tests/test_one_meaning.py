@@ -66,9 +66,10 @@ def test_a_bare_column_is_for_equal_footing(auditor, people, posterior):
 
 
 @those_with("data")
-def test_missing_values(auditor, people, posterior):
-    holes = people.assign(sex=people.sex.where(people.index != people.index[5]))
-    with pytest.raises(DataError, match=r"'sex' is missing for 1 of 400 people\. Drop or impute them first"):
+@pytest.mark.parametrize("column", ["sex", "skill"])
+def test_missing_values(auditor, column, people, posterior):
+    holes = people.assign(**{column: people[column].where(people.index != people.index[5])})
+    with pytest.raises(DataError, match=rf"'{column}' is missing for 1 of 400 people\. Drop or impute them first"):
         auditor(people, posterior)(data=holes)
 
 
@@ -101,7 +102,7 @@ def test_bad_features(auditor, features, message, people, posterior):
 @pytest.mark.parametrize("value", [0, 1, -0.1, True, "0.1", None, np.nan])
 @pytest.mark.parametrize(
     ("auditor", "name"),
-    [(auditor, name) for auditor in AUDITORS for name in ("alpha", "prob") if name in auditor.arguments],
+    [(auditor, name) for auditor in AUDITORS for name in ("alpha", "prob", "confidence") if name in auditor.arguments],
     ids=lambda part: getattr(part, "__name__", part),
 )
 def test_bad_shares(auditor, name, value, people, posterior):
@@ -119,8 +120,13 @@ def test_bad_seeds(auditor, seed, people, posterior):
 @those_with("draws")
 @pytest.mark.parametrize("draws", [0, -1, 1.5, True, "all", 51])
 def test_bad_draws(auditor, draws, people, posterior):
-    with pytest.raises(DataError, match=r"draws is .*"):
-        auditor(people, posterior)(draws=draws)
+    asked = auditor(people, posterior)
+    if auditor is Scan and draws == 0:  # a scan needs no draws: none are used
+        assert asked(draws=draws).settings["draws"] == 0
+        return
+    message = rf"draws is {draws!r}, but (must be a whole number of at least|the \w+ ha(s|ve) 50)"
+    with pytest.raises(DataError, match=message):
+        asked(draws=draws)
 
 
 @those_with("decision")
@@ -131,6 +137,9 @@ def test_bad_draws(auditor, draws, people, posterior):
         (lambda people: np.where(people.skill == 1, 1.0, np.nan), r"The decision is missing for \d+ of \d+ people"),
         (lambda people: np.where(people.skill == 1, 0.5, 7.5), r"7\.5, which is neither a label nor a probability"),
         (7, r"A decision is a column, a function of a table or a fitted classifier, but this is int"),
+        (lambda people: people["pay"] > 1, r"decision failed with KeyError: 'pay'\. It is given the columns .*skill"),
+        (lambda people: people.pay > 1, r"The decision failed with AttributeError: .* It is given the columns .*skill"),
+        (lambda people: np.where(people.skill == 1, np.inf, 0.0), r"inf, which is neither a label nor a probability"),
     ],
 )
 def test_bad_decisions(auditor, decision, message, people, posterior):

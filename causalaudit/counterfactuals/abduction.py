@@ -236,7 +236,7 @@ class Abduction:
                 width = self.mechanisms.noises[name].width(self.scm.structure.laws[name])
                 needed[_MISSING + name] = mine(_MISSING + name, (n,) if width is None else (n, width), axis=1)
         if self._unknown:
-            needed[_LATENTS] = mine(_LATENTS, (2, n), axis=2)
+            needed[_LATENTS] = mine(_LATENTS, (self.marginal.uniforms, n), axis=2)
         shared = [name for name in names if name in self.mechanisms.degrees]
         return needed | {name + ANEW: mine(name + ANEW, (n,), axis=1) for name in shared}
 
@@ -304,11 +304,11 @@ class Abduction:
         """Draw latents and missing values from their conditional."""
         if not self._unknown:
             return {}
-        two = uniform.get(_LATENTS)
+        own = uniform.get(_LATENTS)
         if isinstance(self.marginal, JointLatents):
             continuous = {name: uniform[_LATENT + name] for name in self._joint}
-            return self.marginal.draw(theta, continuous, None if two is None else two[0])
-        return self.marginal.draw(theta, None if two is None else (two[0], two[1]))
+            return self.marginal.draw(theta, continuous, None if own is None else own[0])
+        return self.marginal.draw(theta, None if own is None else tuple(own))
 
     def world(self, theta: Tensors, uniform: Tensors) -> Tensors:
         """Abduct, act and predict at one draw of the parameters."""

@@ -14,6 +14,7 @@ from causalaudit.inference.density.joint_density import JointDensity
 from causalaudit.inference.density.latent_states import continuous_latents
 from causalaudit.inference.density.log_density import ProgramDensity
 from causalaudit.inference.density.mirror_images import warn_of_mirror_images
+from causalaudit.inference.density.pair_quadrature import IntegralError, are_integrable
 from causalaudit.inference.density.patterns import check_missing
 from causalaudit.inference.posterior.arrangement import inference_data
 from causalaudit.inference.posterior.posterior import Posterior
@@ -83,9 +84,10 @@ def fit(
 
     Notes
     -----
-    Latents with finitely many values are summed out exactly, and one continuous latent for each person is
-    integrated out. Several continuous latents are drawn jointly with the parameters (``"nuts"``, ``"svi"``),
-    with a warning about the cost; their draws are in ``posterior.idata["latents"]``.
+    Latents with finitely many values are summed out exactly, and one continuous latent for each person, or two that
+    together enter at most eight variables, are integrated out. More, and two whose integral does not converge, are
+    drawn jointly with the parameters (``"nuts"``, ``"svi"``), with a warning about the cost; their draws are in
+    ``posterior.idata["latents"]``.
 
     A missing value is a latent of that person. If nothing that follows from it is observed, it drops out; a finite one
     is summed out, and one continuous one for each person is integrated out; several are an error. This assumes that
@@ -181,7 +183,13 @@ def _fit(scm: SCM, data: pd.DataFrame, method: str, request: Request, weights: s
         counted = counted[counted > 0]
     density_of = _kind_of_density(scm, len(data), chosen.several_latents)
     warn_of_mirror_images(scm)
-    found = _draws(scm, values, density_of, chosen, request, counted)
+    try:
+        found = _draws(scm, values, density_of, chosen, request, counted)
+    except IntegralError:
+        if not chosen.several_latents or counted is not None or missing_in(values):
+            raise
+        _warn_of_joint_draws(scm, len(data), "cannot be integrated out numerically")
+        found = _draws(scm, values, _joint_where_latent, chosen, request, None)
     if not np.isfinite(found.parts.likelihood).all():
         first = {name: found.parts.values[name] for name in scm.parameters}
         density_of(scm, scm.encode_observed(data)).refuse_impossible(first, data.index)
@@ -206,7 +214,7 @@ def _check_missing(scm: SCM, values: Tensors, data: pd.DataFrame, several_latent
     for name, mask in missing.items():
         if bool(mask.all()):
             raise DataError(f"{name!r} is missing for everybody: if nobody observes it, add it to `latents`.")
-    if missing and several_latents and len(continuous_latents(scm)) > 1:
+    if missing and several_latents and not are_integrable(scm):
         raise DataError(
             f"{', '.join(map(repr, missing))} {'is' if len(missing) == 1 else 'are'} missing for some people, but the "
             f"latents {', '.join(map(repr, continuous_latents(scm)))} are drawn jointly with parameters, for people "
@@ -241,7 +249,7 @@ def _refuse_what_has_no_weights(scm: SCM, values: Tensors) -> None:
             f"{', '.join(map(repr, missing))} {'is' if len(missing) == 1 else 'are'} missing for some people, and fits "
             "with weights need all columns of the program: drop or impute these people first, or leave out weights."
         )
-    if len(latents) > 1:
+    if not are_integrable(scm):
         raise InferenceError(
             f"The latents {', '.join(map(repr, latents))} are continuous and would be drawn together with the "
             "parameters: people have no likelihood of their own that weights could multiply. Leave out weights, or "
@@ -250,18 +258,22 @@ def _refuse_what_has_no_weights(scm: SCM, values: Tensors) -> None:
 
 
 def _kind_of_density(scm: SCM, people: int, several_latents: bool) -> DensityOf:
-    """Integrate out the continuous latent of each person; several, if the method can, are drawn."""
-    latents = continuous_latents(scm)
-    if len(latents) < 2 or not several_latents:
+    """Integrate out the continuous latents of each person, or if there are too many, and the method can, draw them."""
+    if are_integrable(scm) or not several_latents:
         return marginal_density
-    warnings.warn(
-        f"The latents {', '.join(map(repr, latents))} are continuous, and only one for each person can be integrated "
-        f"out: all {len(latents) * people} of the {people} people are drawn jointly with the "
-        "parameters, which is slow and scales badly. Fewer latents, finite ones, or fewer people make it fast.",
-        CausalAuditWarning,
-        stacklevel=4,
-    )
+    _warn_of_joint_draws(scm, people, "only one for each person can be integrated out, or two that enter few variables")
     return _joint_where_latent
+
+
+def _warn_of_joint_draws(scm: SCM, people: int, why: str) -> None:
+    latents = continuous_latents(scm)
+    warnings.warn(
+        f"The latents {', '.join(map(repr, latents))} are continuous, and {why}: all {len(latents) * people} of the "
+        f"{people} people are drawn jointly with the parameters, which is slow and scales badly. Fewer latents, finite "
+        "ones, or fewer people make it fast.",
+        CausalAuditWarning,
+        stacklevel=5,
+    )
 
 
 def _joint_where_latent(scm: SCM, values: Tensors) -> ProgramDensity:

@@ -6,8 +6,8 @@ import torch
 from causalaudit.arviz_versions import inference_data
 from causalaudit.errors import InferenceError
 from causalaudit.inference.density.distinct_rows import DistinctRows
-from causalaudit.inference.density.latent_states import continuous_latents
 from causalaudit.inference.density.marginal_density import MarginalDensity
+from causalaudit.inference.density.pair_quadrature import are_integrable
 from causalaudit.inference.laplace.mode import Mode
 from causalaudit.inference.laplace.mode_search import find_mode
 from causalaudit.inference.posterior.arrangement import chained
@@ -41,7 +41,7 @@ def refit(posterior: Posterior, weights: np.ndarray, seed: int) -> Posterior:
     settings = {**posterior.settings, "chains": 1, "draws": draws}
     if not scm.parameters:
         return Posterior(scm, posterior.data, posterior.idata, settings)
-    if len(continuous_latents(scm)) > 1:
+    if not are_integrable(scm):
         raise InferenceError(
             "Several latents of each person are continuous, and cannot be integrated out: the parameters cannot be "
             'refitted to weighted people. Use population="simulate".'

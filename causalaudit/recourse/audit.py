@@ -13,7 +13,7 @@ from causalaudit.recourse.evidence.evaluation import match
 from causalaudit.recourse.evidence.itemsets import frequent_itemsets
 from causalaudit.recourse.evidence.known_answers import KnownAnswers
 from causalaudit.recourse.intervals.over_draws import draws_needed
-from causalaudit.recourse.measure import Measure
+from causalaudit.recourse.measure import Measurement
 from causalaudit.recourse.notions.notion import all_notions, percentile_budgets
 from causalaudit.recourse.question.actions import Actions
 from causalaudit.recourse.question.change_rules import make_rules
@@ -171,7 +171,7 @@ def audit_recourse(
             f"None of the {len(subgroups):,} subgroups has a valid action: lower the support ({support:g}), or let "
             "more features change."
         )
-    measure = Measure(people, data, blocks, rules, answers, posterior, actions.values, draws, seed, prob, progress)
+    measure = Measurement(people, data, blocks, rules, answers, posterior, actions.values, draws, seed, prob, progress)
     found = measure(affected & measured)
     candidates, counts = found.candidates, found.counts
     if chosen is None:  # a budget is chosen on those who were searched, as subgroups and actions are

@@ -8,7 +8,7 @@ import pandas as pd
 
 from causalaudit.errors import DataError
 from causalaudit.recourse.causal.counterfactual_answers import CounterfactualAnswers
-from causalaudit.recourse.causal.draw_counts import DrawCounts, count_draws
+from causalaudit.recourse.causal.draw_counts import RecourseByDraw, count_draws
 from causalaudit.recourse.causal.modelled_people import model_people
 from causalaudit.recourse.causal.tried_changes import try_changes
 from causalaudit.recourse.causal.twins import TwinComparison
@@ -38,13 +38,13 @@ class Measured:
     """
 
     candidates: Candidates
-    counts: DrawCounts | None
+    counts: RecourseByDraw | None
     twins: TwinComparison | None
     unmeasured: int
 
 
 @dataclass(frozen=True, eq=False)
-class Measure:
+class Measurement:
     """Applies the actions that were mined to whichever affected people it is asked about."""
 
     people: CodedPeople

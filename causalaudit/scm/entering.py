@@ -118,7 +118,7 @@ class Affine(_Mechanism):
         return self.scale.abs().log() + torch.zeros_like(y)
 
 
-class Monotone(_Mechanism):
+class MonotoneMap(_Mechanism):
     """Any other strictly monotone map; its inverse is found by halving, and two steps of Newton that carry slopes."""
 
     def __init__(self, base: Distribution, function: Map) -> None:
@@ -196,7 +196,7 @@ class _Enter(Messenger):
         noise = self.noises[name]
         base, function = self.bases[noise], map_of_noise(self.program, self.n, noise, name, dict(self.known))
         if name not in self.affine:
-            return dist.TransformedDistribution(base, [Monotone(base, function)])
+            return dist.TransformedDistribution(base, [MonotoneMap(base, function)])
         first, second = reference_points(base)
         scale = (function(second) - first_value) / (second - first)
         return dist.TransformedDistribution(base, [Affine(base, first_value - scale * first, scale)])

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import networkx as nx
 
 from causalaudit.errors import CausalAuditError
+from causalaudit.markup import piece
 from causalaudit.scm.svg import svg
 
 
@@ -12,7 +13,7 @@ class Diagram(nx.DiGraph):
     """A causal diagram: a directed graph that notebooks show as a picture."""
 
     def _repr_html_(self) -> str:
-        return svg(self)
+        return piece(f'<div class="paper">{svg(self)}</div>')
 
 
 def diagram(directed: Iterable[tuple[str, str]], bidirected: Iterable[tuple[str, str]] = ()) -> Diagram:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
-from html import escape
 from typing import Any
 
 import pandas as pd
@@ -14,6 +13,7 @@ import xarray as xr
 from torch.distributions import OneHotCategorical
 
 from causalaudit.errors import DataError, ProgramError, check_count, nearest
+from causalaudit.markup import bold, paragraph, piece, table
 from causalaudit.people import check_table
 from causalaudit.randomness import seeded
 from causalaudit.scm.columns import Codec, check_support, site_column
@@ -87,6 +87,8 @@ class SCM:
         The edges that `without` has cut, with what the effect sees: a number or a code; None until there are data.
     inert : tuple of str
         Parameters that enter nothing because edges were cut: their posterior is their prior.
+    written : callable
+        The program as it was given; `program` is what runs.
     uncut : SCM or None
         The model before edges were cut.
     coords : dict
@@ -101,7 +103,10 @@ class SCM:
 
     Notes
     -----
-    The noise of discrete variables is an assumption that data cannot check (see `couplings`).
+    A variable is a function of its causes and of a noise of its own (equation 1 of Alvarez and Ruggieri 2025, and of
+    the preliminary paper, whose additive noise is not asked for); noises are independent (equation 2), unless a latent
+    or `confounded` joins them. The noise of discrete variables is an assumption that data cannot check (see
+    `couplings`).
 
     Examples
     --------
@@ -140,6 +145,7 @@ class SCM:
         self._rebuilt: Callable[[Collection[str]], SCM] = partial(
             SCM, program, levels, columns=columns, coords=coords, plate=plate, name=self.name
         )
+        self.written = program
         self.program = in_house_form(program, plate)
         split, self.vectors = vector_columns(self.program, columns or {}, latents)
         if split:
@@ -209,8 +215,8 @@ class SCM:
             }
             for name in self.variables
         ]
-        title = f"<b>SCM {escape(str(self.name))}</b>, parameters: {escape(', '.join(self.parameters) or 'none')}"
-        return f"<p>{title}</p>{self.graph._repr_html_()}{pd.DataFrame(rows).to_html(index=False, border=0)}"
+        title, parameters = bold(f"SCM {self.name}"), f"Parameters: {', '.join(self.parameters) or 'none'}"
+        return piece(title, paragraph(parameters), self.graph._repr_html_(), table(pd.DataFrame(rows), index=False))
 
     def _check_levels(self) -> None:
         for column, values in self.levels.items():

@@ -21,7 +21,7 @@ from causalaudit.situation_testing.geometry import Geometry
 from causalaudit.situation_testing.neighbours import SearchSpace
 from causalaudit.situation_testing.outcomes import Outcomes
 from causalaudit.situation_testing.question import SituationQuestion
-from causalaudit.situation_testing.shift import Comparison, compare_by
+from causalaudit.situation_testing.shift import ComparedPeople, compare_by
 from causalaudit.storage import storable
 
 
@@ -177,7 +177,7 @@ def gather_evidence(
     coordinates = geometry.encode(people)
     goals = coordinates[ours] if centres is None else centres.at_point()
     controls, tests = (_nobody(len(ours), question.sizes[-1]) for _ in range(2))
-    spaces: list[tuple[SearchSpace, Comparison]] = []
+    spaces: list[tuple[SearchSpace, ComparedPeople]] = []
     for one in compare_by(question.groups, data):
         control, test = (
             SearchSpace(geometry, coordinates[rows], outcomes.rejected[rows], as_published)
@@ -257,7 +257,7 @@ def _count(
 def _count_over_draws(
     question: SituationQuestion,
     counts: pd.DataFrame,
-    spaces: Sequence[tuple[SearchSpace, Comparison]],
+    spaces: Sequence[tuple[SearchSpace, ComparedPeople]],
     centres: CounterfactualCentres,
     outcomes: Outcomes,
     progress: bool,

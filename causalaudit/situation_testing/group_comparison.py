@@ -15,8 +15,8 @@ def compare_groups(counts: pd.DataFrame, question: SituationQuestion, alpha: flo
 
     The shares of unfavourable decisions are equation 9, their difference delta equation 8, the bounds equations 10
     (one-sided) and 11 (two-sided); with centres both groups have one more member (Remark 4.2). A case is Definition
-    4.4, a significant one Definition 4.5; in favour of the complainant Definitions B.1 and B.2. (In the preliminary
-    paper: equations 8 and 9, Definition 3.2.)
+    4.4, a significant one Definition 4.5; in favour of the complainant Definition B.1 and Definition B.2. (In the
+    preliminary paper: equations 8 and 9, Definition 3.2.)
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ class ShiftedGroups:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ComparedPeople:
     """Complainants who are compared with the same people: their places among all complainants, and rows of the data."""
 
     complainants: np.ndarray
@@ -142,16 +142,16 @@ class Comparison:
     test: np.ndarray
 
 
-def compare_by(groups: Groups | ShiftedGroups, data: pd.DataFrame) -> list[Comparison]:
+def compare_by(groups: Groups | ShiftedGroups, data: pd.DataFrame) -> list[ComparedPeople]:
     """Return who is compared with whom: one comparison for a level, one for each value that is shifted."""
     rows = np.flatnonzero(groups.protected(data))
     if isinstance(groups, Groups):
-        return [Comparison(np.arange(len(rows)), rows, np.flatnonzero(groups.compared(data)))]
+        return [ComparedPeople(np.arange(len(rows)), rows, np.flatnonzero(groups.compared(data)))]
     values = values_of(data[groups.column])
     distinct, inverse = np.unique(values[rows], return_inverse=True)
     places = np.split(np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse))[:-1])
     return [
-        Comparison(some, groups.around(values, value), groups.around(values, value + groups.by))
+        ComparedPeople(some, groups.around(values, value), groups.around(values, value + groups.by))
         for value, some in zip(distinct, places, strict=True)
     ]
 

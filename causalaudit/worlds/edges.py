@@ -11,6 +11,7 @@ import pandas as pd
 from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference import Posterior, fit
 from causalaudit.inference.components.partition import components_of
+from causalaudit.markup import bold, piece, table
 from causalaudit.people import check_seed, check_share, check_table
 from causalaudit.progress import parallel
 from causalaudit.results import SavedResult
@@ -54,7 +55,7 @@ class EdgesResult(SavedResult):
         return f"Edges of {self.settings['scm']!r}\n{self.table.round(3).to_string(index=False)}"
 
     def _repr_html_(self) -> str:
-        return f"<p><b>Edges of {self.settings['scm']!r}</b></p>{self.table.round(3).to_html(index=False, border=0)}"
+        return piece(bold(f"Edges of {self.settings['scm']!r}"), table(self.table, index=False))
 
 
 def compare_edges(

@@ -12,6 +12,7 @@ from causalaudit.counterfactuals.ask import check_posterior
 from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference import Posterior
 from causalaudit.inference.posterior.diagnostics import TRUSTED_K
+from causalaudit.markup import paragraph, piece, table
 from causalaudit.people import check_seed
 from causalaudit.randomness import generator
 from causalaudit.results import AuditResult, SavedResult
@@ -59,7 +60,7 @@ class PriorSensitivity(SavedResult):
         return f"PriorSensitivity: {self.verdict}\n{self.table.round(3).to_string(index=False)}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.verdict}</p>{self.table.round(3).to_html(index=False, border=0)}"
+        return piece(paragraph(self.verdict), table(self.table, index=False))
 
 
 def prior_sensitivity(

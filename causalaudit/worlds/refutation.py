@@ -1,6 +1,5 @@
 """A diagram against data: each conditional independence that it implies is tested."""
 
-import html
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.errors import DataError, nearest
+from causalaudit.markup import paragraph, piece, table
 from causalaudit.people import check_share, check_table
 from causalaudit.progress import parallel
 from causalaudit.scm import SCM
@@ -77,7 +77,7 @@ class DiagramTest:
         return f"DiagramTest: {self.verdict}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.verdict)}</p>{self.table.round(4).to_html(index=False)}"
+        return piece(paragraph(self.verdict), table(self.table, index=False))
 
 
 def _shown(p: float) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.errors import DataError
+from causalaudit.markup import bold, paragraph, piece, table
 from causalaudit.results import IntervalKind, SavedResult, interval_table
 from causalaudit.storage import storable
 from causalaudit.worlds.statement import state
@@ -134,8 +135,7 @@ class WorldsResult(SavedResult):
         return f"{self.title}\n{self.summary().to_string()}\n{self.agreement.to_string()}\n{_CAUTION}"
 
     def _repr_html_(self) -> str:
-        tables = f"{self.summary().to_html(border=0)}{self.agreement.to_html(border=0)}"
-        return f"<p><b>{self.title}</b></p>{tables}<p>{_CAUTION}</p>"
+        return piece(bold(self.title), table(self.summary()), table(self.agreement), paragraph(_CAUTION))
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the verdicts, units by worlds."""

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.errors import DataError
+from causalaudit.markup import bold, paragraph, piece, table
 from causalaudit.results import IntervalKind, SavedResult, interval_table
 from causalaudit.storage import storable
 
@@ -91,7 +92,7 @@ class SweepResult(SavedResult):
         return f"{self.title}\n{self.table.to_string(index=False)}\n{self.statement()}"
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{self.title}</b></p>{self.table.to_html(index=False, border=0)}<p>{self.statement()}</p>"
+        return piece(bold(self.title), table(self.table, index=False), paragraph(self.statement()))
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the answer against the assumption, with its tipping points."""

@@ -19,21 +19,23 @@ from causalaudit.scm.execution import numerics
 # Several continuous latents
 
 
-def two_latents(n):
+THREE = ["skill", "luck", "mood"]
+
+
+def three_latents(n):
     base = pyro.sample("base", dist.Normal(0.0, 2.0))
     with pyro.plate("individuals", n):
-        skill = pyro.sample("skill", dist.Normal(0.0, 1.0))
-        luck = pyro.sample("luck", dist.Normal(0.0, 1.0))
-        pyro.sample("x", dist.Normal(base + skill, 0.5))
+        skill, luck, mood = (pyro.sample(name, dist.Normal(0.0, 1.0)) for name in THREE)
+        pyro.sample("x", dist.Normal(base + skill + mood, 0.5))
         pyro.sample("y", dist.Normal(skill + luck, 0.5))
 
 
 def linear_posterior(data):
-    """Return mean and covariance of base, the skills and the lucks given the data."""
+    """Return mean and covariance of base, the skills, the lucks and the moods given the data."""
     n = len(data)
     eye, zero = np.eye(n), np.zeros((n, n))
-    design = np.block([[np.ones((n, 1)), eye, zero], [np.zeros((n, 1)), eye, eye]])
-    precision = np.diag([1 / 4.0, *np.ones(2 * n)]) + design.T @ design / 0.25
+    design = np.block([[np.ones((n, 1)), eye, zero, eye], [np.zeros((n, 1)), eye, eye, zero]])
+    precision = np.diag([1 / 4.0, *np.ones(3 * n)]) + design.T @ design / 0.25
     covariance = np.linalg.inv(precision)
     return covariance @ design.T @ np.concatenate([data["x"], data["y"]]) / 0.25, covariance
 
@@ -45,9 +47,9 @@ def pairs():
 
 
 @pytest.mark.slow
-def test_two_continuous_latents_are_drawn_jointly(pairs):
-    with pytest.warns(CausalAuditWarning, match=r"'skill', 'luck' are continuous.*all 12 of the 6 people.*slow"):
-        posterior = ca.fit(ca.SCM(two_latents, latents=["skill", "luck"]), pairs, draws=300, chains=2)
+def test_three_continuous_latents_are_drawn_jointly(pairs):
+    with pytest.warns(CausalAuditWarning, match=r"'luck', 'mood' are continuous.*all 18 of the 6 people.*slow"):
+        posterior = ca.fit(ca.SCM(three_latents, latents=THREE), pairs, draws=300, chains=2)
     assert posterior.settings["method"] == "nuts"
     assert posterior.diagnostics().ok
     mean, covariance = linear_posterior(pairs)
@@ -55,7 +57,7 @@ def test_two_continuous_latents_are_drawn_jointly(pairs):
     assert latents["skill"].dims == ("chain", "draw", "individual")
     assert latents["individual"].to_numpy().tolist() == list("abcdef")
     draws = np.column_stack(
-        [posterior.parameters()["base"], *(latents[name].to_numpy().reshape(600, 6) for name in ("skill", "luck"))]
+        [posterior.parameters()["base"], *(latents[name].to_numpy().reshape(600, 6) for name in THREE)]
     )
     sd = np.sqrt(np.diag(covariance))
     np.testing.assert_allclose(draws.mean(0), mean, atol=4.5 * sd.max() / np.sqrt(500))
@@ -64,11 +66,11 @@ def test_two_continuous_latents_are_drawn_jointly(pairs):
 
 
 def test_the_curvature_of_a_linear_model_is_its_precision(pairs):
-    scm = ca.SCM(two_latents, latents=["skill", "luck"])
+    scm = ca.SCM(three_latents, latents=THREE)
     density = JointDensity(scm, scm.encode(pairs))
     found = arrowhead_coordinates(density, coordinates_of_prior(density, seed=0))
     _, covariance = linear_posterior(pairs)
-    matrix = (found.to_vectors(torch.eye(13, dtype=torch.float64)) - torch.from_numpy(found.location)).numpy().T
+    matrix = (found.to_vectors(torch.eye(19, dtype=torch.float64)) - torch.from_numpy(found.location)).numpy().T
     np.testing.assert_allclose(matrix @ matrix.T, covariance, atol=1e-9)
     assert found.log_volume == pytest.approx(np.linalg.slogdet(matrix)[1])
 
@@ -106,8 +108,8 @@ def test_the_joint_density_sums_finite_latents_out():
 
 @pytest.mark.parametrize("method", ["laplace", "map", "ml"])
 def test_methods_that_need_marginal_latents_refuse_several(pairs, method):
-    with pytest.raises(InferenceError, match="'skill', 'luck' are continuous"):
-        ca.fit(ca.SCM(two_latents, latents=["skill", "luck"]), pairs, method=method)
+    with pytest.raises(InferenceError, match="'skill', 'luck', 'mood' are continuous"):
+        ca.fit(ca.SCM(three_latents, latents=THREE), pairs, method=method)
 
 
 # Counterfactuals of people with several latents
@@ -118,12 +120,9 @@ def school(n, spread=0.5):
     with pyro.plate("individuals", n):
         group = pyro.sample("group", dist.Bernoulli(0.5))
         skill = pyro.sample("skill", dist.Normal(0.0, 1.0))
-        luck = pyro.sample("luck", dist.Normal(0.0, 1.0))
-        pyro.sample("x", dist.Normal(skill + luck, spread))
+        luck, mood = (pyro.sample(name, dist.Normal(0.0, 1.0)) for name in ("luck", "mood"))
+        pyro.sample("x", dist.Normal(skill + luck + mood, spread))
         pyro.sample("y", dist.Normal(skill * (1.0 + group) + bonus * group, spread))
-
-
-LATENTS = ["skill", "luck"]
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +132,7 @@ def schooled():
         {"group": [0, 1] * 4, "x": rng.normal(0, 1.4, 8), "y": rng.normal(0.5, 1.5, 8)}, index=list("stuvwxyz")
     )
     with pytest.warns(CausalAuditWarning, match="jointly"):
-        return ca.fit(ca.SCM(school, latents=LATENTS), data, draws=40, chains=2, method="svi")
+        return ca.fit(ca.SCM(school, latents=THREE), data, draws=40, chains=2, method="svi")
 
 
 @pytest.mark.slow
@@ -172,7 +171,7 @@ def test_save_and_load(schooled, tmp_path):
     again = ca.Posterior.load(tmp_path / "joint.nc", schooled.scm)
     first, second = (ca.counterfactuals(one, do={"group": 0}, seed=2).dataset for one in (schooled, again))
     assert first.identical(second)
-    other = ca.SCM(lambda n: school(n, spread=0.6), latents=LATENTS)
+    other = ca.SCM(lambda n: school(n, spread=0.6), latents=THREE)
     with pytest.raises(SavedFileError, match="another density"):
         ca.Posterior.load(tmp_path / "joint.nc", other)
 

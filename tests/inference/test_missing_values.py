@@ -422,12 +422,13 @@ def test_latents_that_are_drawn_jointly_need_complete_people():
         with pyro.plate("individuals", n):
             one = pyro.sample("one", dist.Normal(0.0, 1.0))
             two = pyro.sample("two", dist.Normal(0.0, 1.0))
-            pyro.sample("sum", dist.Normal(one + two, 1.0))
+            three = pyro.sample("three", dist.Normal(0.0, 1.0))
+            pyro.sample("sum", dist.Normal(one + two + three, 1.0))
             pyro.sample("difference", dist.Normal(one - two, 1.0))
 
     people = pd.DataFrame({"sum": [1.0, np.nan], "difference": [0.0, 1.0]})
-    scm = ca.SCM(program, latents=["one", "two"])
-    refused(scm, people, "'sum' is missing for some people, but the latents 'one', 'two' are drawn jointly")
+    scm = ca.SCM(program, latents=["one", "two", "three"])
+    refused(scm, people, "'sum' is missing for some people, but the latents 'one', 'two', 'three' are drawn jointly")
 
 
 @pytest.mark.parametrize("missing", [np.nan, None, pd.NA])

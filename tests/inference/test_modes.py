@@ -17,7 +17,10 @@ from wages import people
 
 import causalaudit as ca
 from causalaudit.errors import CausalAuditWarning, InferenceError, ProgramError
+from causalaudit.inference.density.chunked_density import marginal_density
+from causalaudit.inference.density.mirror_images import mirrored_loadings
 from causalaudit.inference.laplace.many_starts import climb_together
+from causalaudit.inference.laplace.other_modes import search_modes
 from causalaudit.inference.posterior.diagnostics import diagnose
 from causalaudit.progress import say
 
@@ -147,6 +150,46 @@ def test_parts_of_a_posterior_are_searched_one_by_one():
         "Modes: the starts drawn from the prior led to one maximum in 1 of 2 independent parts. "
         "('t') Modes: 64 starts drawn from the prior led to 2 maxima, of which 2 count."
     )
+
+
+def factor(n):
+    """Loadings with free signs, in one vector with a slope that has a sign."""
+    b, s = (pyro.sample(name, law.expand([4]).to_event(1)) for name, law in FACTOR.items())
+    with people(n):
+        group = pyro.sample("group", dist.Bernoulli(0.5))
+        u = pyro.sample("u", dist.Normal(0.0, 1.0))
+        pyro.sample("y0", dist.Normal(b[0] * u + b[3] * group, s[0]))
+        pyro.sample("y1", dist.Normal(b[1] * u, s[1]))
+        pyro.sample("y2", dist.Normal(b[2] * u, s[2]))
+
+
+FACTOR = {"b": dist.Normal(0.0, 1.0), "s": dist.HalfNormal(1.0)}
+
+
+def test_nodes_of_a_latent_follow_far_enough_to_reach_its_mirror_image():
+    """Starts on the other side led nowhere, and the mirror image was missed by a posterior that was trusted."""
+    rng = np.random.default_rng(6)
+    u, group = rng.normal(size=80), rng.integers(0, 2, 80)
+    noise = 0.5 * rng.normal(size=(3, 80))
+    data = pd.DataFrame({"group": group, "y0": u - 0.4 * group, "y1": 0.7 * u, "y2": -0.8 * u})
+    data[["y0", "y1", "y2"]] += noise.T
+    scm = ca.SCM(factor, latents=["u"])
+    search = search_modes(marginal_density(scm, scm.encode(data)), seed=0)
+    assert len(search.modes) == 2
+    assert search.arrived > 0.9 * search.starts
+    assert "'b[0]', 'b[1]', 'b[2]' change sign together" in search.copies
+    np.testing.assert_allclose(search.modes[0].location[:3], -search.modes[1].location[:3], atol=0.01)
+
+
+def test_loadings_in_a_vector_are_mirrored_too():
+    def program(n):
+        b = pyro.sample("b", dist.Normal(0.0, 1.0).expand([2]).to_event(1))
+        with people(n):
+            u = pyro.sample("u", dist.Normal(0.0, 1.0))
+            pyro.sample("y0", dist.Normal(b[0] * u, 1.0))
+            pyro.sample("y1", dist.Normal(b[1] * u, 1.0))
+
+    assert mirrored_loadings(ca.SCM(program, latents=["u"]), "u") == ["b"]
 
 
 # When NUTS takes over

@@ -236,11 +236,11 @@ def test_several_continuous_latents_are_refused():
     def program(n):
         loading = pyro.sample("loading", dist.HalfNormal(1.0))
         with pyro.plate("individuals", n):
-            u, v = pyro.sample("u", dist.Normal(0.0, 1.0)), pyro.sample("v", dist.Normal(0.0, 1.0))
-            pyro.sample("x", dist.Normal(loading * u + v, 1.0))
+            u, v, w = (pyro.sample(name, dist.Normal(0.0, 1.0)) for name in "uvw")
+            pyro.sample("x", dist.Normal(loading * u + v + w, 1.0))
 
-    with pytest.raises(InferenceError, match=r"'u', 'v' are continuous .* Leave out weights"):
-        ca.fit(ca.SCM(program, latents=["u", "v"]), PEOPLE, weights="w")
+    with pytest.raises(InferenceError, match=r"'u', 'v', 'w' are continuous .* Leave out weights"):
+        ca.fit(ca.SCM(program, latents=["u", "v", "w"]), PEOPLE, weights="w")
 
 
 def coverage(seeds, n=400, prob=0.9):

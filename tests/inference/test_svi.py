@@ -105,12 +105,14 @@ def test_verdicts_in_words():
     assert "not converged" in diagnose("svi", {**good, "elbo_converged": 0}, 1000).verdict
 
 
-def two_latents(n):
+THREE = ["skill", "luck", "mood"]
+
+
+def three_latents(n):
     base = pyro.sample("base", dist.Normal(0.0, 2.0))
     with pyro.plate("individuals", n):
-        skill = pyro.sample("skill", dist.Normal(0.0, 1.0))
-        luck = pyro.sample("luck", dist.Normal(0.0, 1.0))
-        pyro.sample("x", dist.Normal(base + skill, 0.5))
+        skill, luck, mood = (pyro.sample(name, dist.Normal(0.0, 1.0)) for name in THREE)
+        pyro.sample("x", dist.Normal(base + skill + mood, 0.5))
         pyro.sample("y", dist.Normal(skill + luck, 0.5))
 
 
@@ -120,15 +122,15 @@ def test_the_guide_holds_latents_that_cannot_be_integrated_out():
     rng = np.random.default_rng(2)
     data = pd.DataFrame({"x": rng.normal(1, 1, 6), "y": rng.normal(0, 1.5, 6)})
     with pytest.warns(CausalAuditWarning, match="drawn jointly"):
-        posterior = ca.fit(ca.SCM(two_latents, latents=["skill", "luck"]), data, method="svi", draws=500, chains=2)
+        posterior = ca.fit(ca.SCM(three_latents, latents=THREE), data, method="svi", draws=500, chains=2)
     assert posterior.diagnostics().ok
     eye, zero = np.eye(6), np.zeros((6, 6))
-    design = np.block([[np.ones((6, 1)), eye, zero], [np.zeros((6, 1)), eye, eye]])
-    covariance = np.linalg.inv(np.diag([1 / 4.0, *np.ones(12)]) + design.T @ design / 0.25)
+    design = np.block([[np.ones((6, 1)), eye, zero, eye], [np.zeros((6, 1)), eye, eye, zero]])
+    covariance = np.linalg.inv(np.diag([1 / 4.0, *np.ones(18)]) + design.T @ design / 0.25)
     mean, sd = covariance @ design.T @ np.concatenate([data["x"], data["y"]]) / 0.25, np.sqrt(np.diag(covariance))
     latents = posterior.idata["latents"]
     draws = np.column_stack(
-        [posterior.parameters()["base"], *(latents[name].to_numpy().reshape(1000, 6) for name in ("skill", "luck"))]
+        [posterior.parameters()["base"], *(latents[name].to_numpy().reshape(1000, 6) for name in THREE)]
     )
     np.testing.assert_allclose(draws.mean(0), mean, atol=4.5 * sd.max() / np.sqrt(1000))
     np.testing.assert_allclose(draws.std(0), sd, rtol=0.12)

@@ -140,7 +140,7 @@ def test_classifiers(people):
         audit(people, lambda table: np.ones((len(table), 2)))
     with pytest.raises(DataError, match="missing for 90 of 90"):
         audit(people, lambda table: np.full(len(table), np.nan))
-    with pytest.raises(DataError, match=r"asks for the column 'race'.*add what it reads to features"):
+    with pytest.raises(DataError, match=r"failed with KeyError: 'race'.*add what it reads to features"):
         audit(people, lambda table: (table["race"] == "x").astype(int))
     fitted = LogisticRegression().fit(people.assign(more=1)[["skill", "more"]], people["skill"] > 1)
     with pytest.raises(DataError, match="fitted on 'more', which is not a feature"):

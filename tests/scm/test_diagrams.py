@@ -6,12 +6,13 @@ import networkx as nx
 import pytest
 
 import causalaudit as ca
+from causalaudit.scm.svg import svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def picture(graph):
-    return ElementTree.fromstring(graph._repr_html_())
+    return ElementTree.fromstring(svg(graph))
 
 
 def texts(root):

@@ -103,23 +103,29 @@ class Recourse(Asked):
 
 
 class Scan(Asked):
-    arguments = frozenset({"data", "protected", "features", "alpha", "prob", "seed"})
+    arguments = frozenset({"data", "protected", "features", "alpha", "prob", "draws", "seed"})
 
     def __call__(self, data=None, protected=None, features=("skill", "job"), **more):
         data = self.people if data is None else data
-        return ca.scan_bias(
-            data, protected or {"sex": "f"}, "good", recommendation="rank", features=features, progress=False, **more
-        )
+        question = {"recommendation": "rank", "features": features, **(self._worlds() if "draws" in more else {})}
+        return ca.scan_bias(data, protected or {"sex": "f"}, "good", **question, progress=False, **more)
+
+    def _worlds(self):
+        """Draws of counterfactuals, of which some are used: of what the program models."""
+        women = self.people.sex == "f"
+        worlds = ca.counterfactuals(self.posterior, {"sex": "m"}, rows=women, progress=False)
+        return {"counterfactuals": worlds, "recommendation": "job", "features": ["skill"]}
 
 
 class Fair(Asked):
-    arguments = frozenset({"data", "protected", "seed"})
+    arguments = frozenset({"data", "protected", "features", "draws", "confidence", "seed"})
     bare = takes_probabilities = True
 
-    def __call__(self, data=None, protected=None, seed=0):
+    def __call__(self, data=None, protected=None, **more):
         data = self.people if data is None else data
         graph = ca.diagram([*GRAPH.edges, ("sex", "good")])
-        fair = ca.FairClassifier(graph, protected or {"sex": "f"}, "good", eps_direct=0.1, seed=seed)
+        more |= {"posterior": self.posterior} if "draws" in more else {}
+        fair = ca.FairClassifier(graph, protected or {"sex": "f"}, "good", eps_direct=0.1, **more)
         return fair.fit(data.drop(columns=["good", "rank", "hole", "race"]), data["good"])
 
 

@@ -33,7 +33,7 @@ def gap_is_large(posterior):
     return Stated([("gap", gap.mean() > 0.1, (gap > 0.1).mean(), gap.mean(), gap.var(), 0.0)], gap)
 
 
-@pytest.mark.parametrize("repetitions", [60])
+@pytest.mark.parametrize("repetitions", [200])
 def test_probabilities_averaged_by_evidence_are_calibrated(repetitions):
     """World and parameters are drawn from the priors, so that the sum of events minus probabilities has mean zero."""
     rng = np.random.default_rng(0)
@@ -71,7 +71,7 @@ def by_other(n):
         pyro.sample("score", dist.Normal(slope * other, spread))
 
 
-@pytest.mark.parametrize("repetitions", [20])
+@pytest.mark.parametrize("repetitions", [50])
 def test_stacking_finds_a_world_that_is_not_nested(repetitions):
     """With 1,000 people and an effect of .2 standard deviations."""
     rng = np.random.default_rng(0)

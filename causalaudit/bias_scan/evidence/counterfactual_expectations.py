@@ -50,10 +50,10 @@ class MeanCounterfactuals:
         return len(self.rates)
 
     def thinned(self, draws: int | None) -> "MeanCounterfactuals":
-        """Return at most so many draws, evenly spaced; None: all."""
+        """Return so many of the draws, evenly spaced; None: all."""
         if draws is None:
             return self
-        kept = np.unique(np.linspace(0, self.number - 1, min(draws, self.number)).round().astype(int))
+        kept = np.unique(np.linspace(0, self.number - 1, draws).round().astype(int))
         return replace(self, rates=self.rates[kept], events=self.events[kept])
 
     def chance(self, draws: slice) -> np.ndarray:
@@ -77,6 +77,9 @@ def check_worlds(worlds: CounterfactualDraws, groups: Groups, numbers: dict[str,
             f"posterior_draws is {numbers['posterior_draws']}, but a counterfactual scan has no outcome model to draw "
             "from: its draws are those of the counterfactuals, of which draws= uses some."
         )
+    used, held = numbers["draws"], worlds.dataset.sizes["draw"]
+    if used is not None and used > held:
+        raise DataError(f"draws is {used}, but the counterfactuals have {held}: choose a number from 0 to {held}.")
     set_to = worlds.do.get(groups.column)
     if set_to is not None and np.ndim(set_to) == 0 and set_to == groups.level:
         raise DataError(

@@ -40,10 +40,7 @@ class Rate:
 
     def __call__(self, frame: pd.DataFrame) -> np.ndarray:
         """Ask the classifier, showing it its features alone."""
-        try:
-            answers = self._asked.answers(frame)
-        except (KeyError, AttributeError) as error:
-            raise self._unreadable(error) from error
+        answers = self._answers(frame)
         if answers.dtype.kind in "OUST" and not isinstance(self.yhat, str) and not (answers == self.yhat).any():
             found = ", ".join(map(repr, sorted(set(map(str, answers)))[:5]))
             raise DataError(f"yhat is {self.yhat!r}, but the classifier gives the labels {found}: choose one of them.")
@@ -57,16 +54,17 @@ class Rate:
             )
         return rates if self.yhat == 1 else 1 - rates
 
-    def _unreadable(self, error: Exception) -> DataError:
-        shown = ", ".join(self.features)
-        if self.outcome in str(error):
-            return DataError(
+    def _answers(self, frame: pd.DataFrame) -> np.ndarray:
+        try:
+            return self._asked.answers(frame)
+        except DataError as failure:
+            error = failure.__cause__
+            if not isinstance(error, (KeyError, AttributeError)) or self.outcome not in str(error):
+                raise
+            raise DataError(
                 f"The classifier reads the outcome {self.outcome!r} ({type(error).__name__}: {error}), which it is to "
                 "predict. An error rate is explained for a classifier that does not know the outcome."
-            )
-        return DataError(
-            f"The classifier failed with {type(error).__name__}: {error}. It is given the columns {shown}."
-        )
+            ) from error
 
 
 def rate_of(classifier: Any, yhat: Any, features: Sequence[str] | None, data: pd.DataFrame, outcome: str) -> Rate:

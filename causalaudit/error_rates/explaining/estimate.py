@@ -148,14 +148,15 @@ def estimate_error_rates(
 
     Notes
     -----
-    Equations 6 and 7 of the paper name the wrong level, and its inverse propensity weights for the indirect measure the
-    wrong propensity; here they are corrected. That the terms sum to the total holds for any C, and says nothing about
-    whether C explains. Intervals after trimming take it as given who was left out.
+    The direct measure is equation 5 of the paper, with the weights of equation 8. The indirect one is equation 6, the
+    spurious one equation 7: these name the wrong level, and the paper's inverse propensity weights for the indirect
+    measure the wrong propensity; here they are corrected. That the terms sum to the total holds for any C, and says
+    nothing about whether C explains. Intervals after trimming take it as given who was left out.
 
     References
     ----------
     Zhang and Bareinboim (2018), Equality of opportunity in classification: a causal approach, Theorem 3, Theorem 8,
-    Lemma 6 and Lemma 7, equations 5 to 8.
+    Lemma 6 and Lemma 7.
 
     Examples
     --------

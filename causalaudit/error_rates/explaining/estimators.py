@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from causalaudit.adjustment import Form, LogisticPropensity, SaturatedPropensity, fit_propensity, well_filled
 from causalaudit.error_rates.explaining.crossed_rates import (
     CrossedRates,
+    PropensityWeightedRates,
     RegressedRates,
     SaturatedRates,
-    WeightedRates,
 )
 from causalaudit.error_rates.explaining.robust_rates import RobustRates
 from causalaudit.error_rates.explaining.sample import Sample
@@ -68,7 +68,11 @@ class Estimator:
             warnings.warn(_CURVE, CausalAuditWarning, stacklevel=4)
         propensity = fit_propensity(sample.covariates, sample.x, self.propensity, sample.weights)
         if isinstance(propensity, LogisticPropensity):
-            return WeightedRates(sample, propensity) if self.method == "ipw" else RegressedRates(sample, propensity)
+            return (
+                PropensityWeightedRates(sample, propensity)
+                if self.method == "ipw"
+                else RegressedRates(sample, propensity)
+            )
         return SaturatedRates(sample, propensity)
 
     def _by_tables(self, sample: Sample) -> bool:

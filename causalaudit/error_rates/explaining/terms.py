@@ -25,17 +25,17 @@ def _rate(xd: int, xi: int, x: int) -> np.ndarray:
 
 
 def direct(a: int, b: int, x: int) -> np.ndarray:
-    """ERd from a to b among x (Definition 1); among everybody, the natural direct effect (equation 33)."""
+    """ERd from a to b among x (Definition 1, equation 1); among everybody, the natural direct effect (equation 33)."""
     return _rate(b, a, x) - _rate(a, a, x)
 
 
 def indirect(a: int, b: int, x: int) -> np.ndarray:
-    """ERi from a to b among x (Definition 2); among everybody, the natural indirect effect (equation 34)."""
+    """ERi from a to b among x (Definition 2, equation 2); among everybody, the natural indirect one (equation 34)."""
     return _rate(a, b, x) - _rate(a, a, x)
 
 
 def spurious(a: int, b: int) -> np.ndarray:
-    """ERs from a to b (Definition 3)."""
+    """ERs from a to b (Definition 3, equation 3)."""
     return _rate(a, a, b) - _rate(a, a, a)
 
 
@@ -45,11 +45,15 @@ def total(a: int, b: int) -> np.ndarray:
 
 
 def treated(a: int, b: int) -> np.ndarray:
-    """ETT from a to b given Y = y (equation 20)."""
+    """ETT from a to b given Y = y (equation 20).
+
+    ERd less the reversed ERi among a (Lemma 5), ER plus the reversed ERs (Lemma 4), and the average of counterfactual
+    fairness, equation 37, over all that is known of those with a and y (Theorem 10, its weights corrected).
+    """
     return _rate(b, b, a) - _rate(a, a, a)
 
 
-# Theorem 7, in its order, as additive terms: each sums to the total. The first is Theorem 2.
+# Theorem 7 (equation 19), in its order, as additive terms: each sums to the total. The first is Theorem 2 (equation 4).
 DECOMPOSITIONS: dict[int, dict[str, np.ndarray]] = {
     number: {"total": total(0, 1), **parts}
     for number, parts in {

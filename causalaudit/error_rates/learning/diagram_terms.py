@@ -18,7 +18,7 @@ from causalaudit.adjustment import (
 )
 from causalaudit.error_rates.explaining.criterion import find_explaining_set, split_features
 from causalaudit.error_rates.learning.labelled_people import LabelledPeople
-from causalaudit.error_rates.learning.linear_terms import NATURAL, LinearTerms, Standing, World, WorldKey
+from causalaudit.error_rates.learning.linear_terms import NATURAL, LinearTerms, Standing, WorldKey, WorldRows
 from causalaudit.error_rates.learning.robust_terms import RobustGroup
 from causalaudit.errors import DataError
 
@@ -52,7 +52,7 @@ def diagram_terms(
     people: LabelledPeople, graph: "nx.DiGraph[Any]", bounded: Sequence[str], declared: Collection[str], seed: int
 ) -> DiagramTerms:
     """Identify and weigh: Lemmas 6 and 7 given each outcome, and the natural effects of appendix B.1 for everybody."""
-    worlds: dict[WorldKey, World] = {}
+    worlds: dict[WorldKey, WorldRows] = {}
     robust: list[RobustGroup] = []
     names = people.explaining_set(graph)
     needed = bool(set(_ADJUSTED) & set(bounded))
@@ -95,7 +95,7 @@ def _natural_set(people: LabelledPeople, graph: "nx.DiGraph[Any]") -> tuple[froz
     return found, tuple(sorted(affected - {people.protected}))
 
 
-def _add(group: "_Group", worlds: dict[WorldKey, World], robust: list[RobustGroup], needed: bool) -> None:
+def _add(group: "_Group", worlds: dict[WorldKey, WorldRows], robust: list[RobustGroup], needed: bool) -> None:
     """Add the worlds of people who stand for others; where nobody can, only if they are not needed."""
     try:
         found, flexible = group.worlds()
@@ -117,7 +117,7 @@ class _Group:
     mediators: tuple[str, ...]
     seed: int
 
-    def worlds(self) -> tuple[dict[WorldKey, World], RobustGroup | None]:
+    def worlds(self) -> tuple[dict[WorldKey, WorldRows], RobustGroup | None]:
         """Return the worlds with xi ≠ x, or those of everybody, and what estimates them if it takes models."""
         has = [self.people.members(level, self.y) for level in self.people.levels]
         if not self.mediators:  # N(xd, xi | x) = N(xd, x | x) exactly
@@ -143,14 +143,14 @@ class _Group:
 
     def _standing(
         self, has: list[np.ndarray], either: np.ndarray, chance: np.ndarray, by_cells: Covariates | None
-    ) -> dict[WorldKey, World]:
+    ) -> dict[WorldKey, WorldRows]:
         """Return weighted people: the contrast group for the baseline group, or each of them for everybody."""
         full = np.zeros((2, len(either)))
         full[:, either] = 1 - chance, chance
         kinds = {(1, 1, 0): (1, 1, has[0])} if self.y is not None else {
             (0, 0, 2): (0, 0, either), (1, 0, 2): (1, 0, either), (0, 1, 2): (0, 1, either)
         }  # fmt: skip
-        found: dict[WorldKey, World] = {}
+        found: dict[WorldKey, WorldRows] = {}
         for place, (read, xi, target) in kinds.items():
             world = self.people.world(has[xi], read)
             ratio = (
@@ -161,7 +161,7 @@ class _Group:
             found[(self.y, *place)] = world if by_cells is None else self._in_cells(world, either, target, by_cells)
         return found
 
-    def _in_cells(self, world: World, either: np.ndarray, target: np.ndarray, covariates: Covariates) -> World:
+    def _in_cells(self, world: WorldRows, either: np.ndarray, target: np.ndarray, covariates: Covariates) -> WorldRows:
         cell, place, who = covariates.cells, np.cumsum(either) - 1, np.flatnonzero(target)
         weights = self.people.weights[who] / self.people.weights[who].sum()
         return replace(

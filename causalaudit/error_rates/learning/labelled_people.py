@@ -11,7 +11,7 @@ import pandas as pd
 from causalaudit.counterfactuals import counterfactuals
 from causalaudit.error_rates.explaining.criterion import find_explaining_set, open_path
 from causalaudit.error_rates.learning.feature_selection import observed_graph
-from causalaudit.error_rates.learning.linear_terms import World, WorldKey
+from causalaudit.error_rates.learning.linear_terms import WorldKey, WorldRows
 from causalaudit.errors import DataError
 from causalaudit.people import why_discrete
 
@@ -93,12 +93,12 @@ class LabelledPeople:
             )
         return chosen
 
-    def world(self, chosen: np.ndarray, read: int) -> World:
+    def world(self, chosen: np.ndarray, read: int) -> WorldRows:
         """Return people as they are, as the classifier reads them with one of the two levels."""
         rows, place = self.table.loc[chosen, self.features], np.flatnonzero(chosen)
-        return World.of(rows, self.weights[chosen], place).read_as(self.protected, self.levels[read])
+        return WorldRows.of(rows, self.weights[chosen], place).read_as(self.protected, self.levels[read])
 
-    def observed_worlds(self, y: Any) -> dict[WorldKey, World]:
+    def observed_worlds(self, y: Any) -> dict[WorldKey, WorldRows]:
         """Return the people of both levels as they are observed, those of the first read as either."""
         first, second = (self.members(level, y) for level in self.levels)
         places = {(0, 0, 0): (first, 0), (1, 0, 0): (first, 1), (1, 1, 1): (second, 1)}
@@ -128,7 +128,7 @@ class LabelledPeople:
 
     def moved_by_posterior(
         self, posterior: "Posterior", chosen: np.ndarray, do: dict[str, Any], draws: int | None, seed: int
-    ) -> World:
+    ) -> WorldRows:
         """Return people as they would be under an intervention, at several draws of the posterior."""
         number, people = len(posterior.draw_numbers(draws)), int(chosen.sum())
         if number * people > _MOST_ROWS:
@@ -141,4 +141,4 @@ class LabelledPeople:
         )
         rows = worlds.frame(slice(None))[self.features].reset_index(drop=True)
         copies = len(rows) // people
-        return World.of(rows, np.tile(self.weights[chosen], copies), np.tile(np.flatnonzero(chosen), copies))
+        return WorldRows.of(rows, np.tile(self.weights[chosen], copies), np.tile(np.flatnonzero(chosen), copies))

@@ -20,8 +20,9 @@ from causalaudit.error_rates.groups import read_as
 
 NATURAL = ("nde", "nie")
 BOUNDED = (*TERMS, "ett", *NATURAL)
-# The additive terms of Theorem 2, the effect on the treated (equation 20) and natural effects (33, 34), by world: what
-# the classifier reads as X, what the other features come from, and whose noise it is.
+# The additive terms of Theorem 2, the effect on the treated (equation 20, the sum of two of them by equation 23) and
+# natural effects (33, 34), by world: what the classifier reads as X, what the other features come from, and whose noise
+# it is.
 COEFFICIENTS = DECOMPOSITIONS[1] | {
     "ett": treated(0, 1),
     "nde": direct(0, 1, EVERYBODY),
@@ -31,7 +32,7 @@ WorldKey = tuple[Any, int, int, int]  # the outcome y (None: any), and a place i
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class WorldRows:
     """The rate N(xd, xi | x) as a weighted mean of decisions at rows.
 
     Attributes
@@ -52,7 +53,7 @@ class World:
     standing: "Standing | None" = None
 
     @classmethod
-    def of(cls, rows: pd.DataFrame, weights: np.ndarray, person: np.ndarray | None = None) -> "World":
+    def of(cls, rows: pd.DataFrame, weights: np.ndarray, person: np.ndarray | None = None) -> "WorldRows":
         """Scale the weights."""
         return cls(rows, weights / weights.sum(), person)
 
@@ -63,11 +64,11 @@ class World:
             raise ValueError("the rows are those of an SCM, not of people")
         return self.person
 
-    def read_as(self, protected: str, level: Any) -> "World":
+    def read_as(self, protected: str, level: Any) -> "WorldRows":
         """Return the same people as a classifier reads them if they have a level."""
         return replace(self, rows=read_as(self.rows, protected, level))
 
-    def only(self, kept: np.ndarray) -> "World":
+    def only(self, kept: np.ndarray) -> "WorldRows":
         """Return the part of some people."""
         mine = kept[self.whose]
         standing = None if self.standing is None else self.standing.only(kept, mine)
@@ -149,7 +150,7 @@ class LinearTerms:
         How many people there are.
     """
 
-    worlds: Mapping[WorldKey, World]
+    worlds: Mapping[WorldKey, WorldRows]
     ys: tuple[Any, ...]
     people: int
 

@@ -12,7 +12,7 @@ from causalaudit.error_rates.explaining.enumerated_rates import enumerated_rates
 from causalaudit.error_rates.explaining.question import RateQuestion
 from causalaudit.error_rates.explaining.terms import EVERYBODY
 from causalaudit.error_rates.learning.labelled_people import LabelledPeople
-from causalaudit.error_rates.learning.linear_terms import NATURAL, LinearTerms, World, WorldKey
+from causalaudit.error_rates.learning.linear_terms import NATURAL, LinearTerms, WorldKey, WorldRows
 from causalaudit.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def posterior_terms(
         if name not in scm.columns:
             raise DataError(f"The {role} {name!r} is not in the SCM {scm.name!r}: {nearest(name, scm.columns)}")
     natural = bool(set(NATURAL) & set(bounded))
-    worlds: dict[WorldKey, World] = {}
+    worlds: dict[WorldKey, WorldRows] = {}
     for y in people.ys:
         if population == "exact":
             worlds |= _enumerated(people, posterior, y, _GIVEN, draws)
@@ -56,13 +56,13 @@ def posterior_terms(
     return LinearTerms(worlds, people.ys, len(people.table))
 
 
-def _read(people: LabelledPeople, world: World, level: int) -> World:
+def _read(people: LabelledPeople, world: WorldRows, level: int) -> WorldRows:
     return world.read_as(people.protected, people.levels[level])
 
 
 def _enumerated(
     people: LabelledPeople, posterior: "Posterior", y: Any, places: Sequence[tuple[int, int, int]], draws: int | None
-) -> dict[WorldKey, World]:
+) -> dict[WorldKey, WorldRows]:
     """Return exact worlds: rates are linear in the rule, so each weight is the rate of the rule for one cell alone."""
     seen: list[pd.DataFrame] = []
     states = population_of(posterior, kind="enumerated", draws=draws)
@@ -85,4 +85,4 @@ def _enumerated(
         return lambda rows: (table.get_indexer(pd.MultiIndex.from_frame(rows)) == cell).astype(float)
 
     weights = np.stack([rates(only(cell)) for cell in range(len(cells))], axis=-1)
-    return {(y, *place): World(cells, weights[place]) for place in places}
+    return {(y, *place): WorldRows(cells, weights[place]) for place in places}

@@ -14,7 +14,7 @@ from causalaudit.error_rates.learning.feature_selection import select_explainabl
 from causalaudit.error_rates.learning.labelled_people import LabelledPeople
 from causalaudit.error_rates.learning.posterior_terms import posterior_terms
 from causalaudit.errors import CausalAuditWarning, DataError
-from causalaudit.people import check_draws, check_features, check_seed
+from causalaudit.people import check_draws, check_features, check_seed, check_share
 
 METHODS = ("auto", "table", "logistic")
 POPULATIONS = ("data", "exact")
@@ -29,8 +29,7 @@ def check_settings(classifier: Any) -> None:
             raise DataError(f"{name} is {value!r}, but must be one of {', '.join(map(repr, allowed))}.")
     if classifier.min_accuracy is not None and not 0 <= classifier.min_accuracy <= 1:
         raise DataError(f"min_accuracy is {classifier.min_accuracy!r}, but must be a number from 0 to 1.")
-    if not 0 < classifier.confidence < 1:
-        raise DataError(f"confidence is {classifier.confidence!r}, but must be a number between 0 and 1.")
+    check_share("confidence", classifier.confidence)
     if classifier.margin is not None and classifier.posterior is not None:
         raise DataError(
             'margin="confidence" is about people who are a sample, by data and a diagram: it does not go with a '

@@ -35,7 +35,7 @@ def marginal_density(scm: SCM, values: Tensors, weights: np.ndarray | None = Non
     Raises
     ------
     InferenceError
-        If more than one continuous latent would have to be integrated out.
+        If more continuous latents would have to be integrated out than can be.
     """
     rows = DistinctRows.of(scm, values, weights)
     most = max(1, _PIECE // max(_numbers(pattern.scm) for pattern in patterns_of(scm, rows.values)))
@@ -46,7 +46,8 @@ def marginal_density(scm: SCM, values: Tensors, weights: np.ndarray | None = Non
 
 def _numbers(scm: SCM) -> int:
     """Return how many numbers each row needs."""
-    return LatentStates(scm).count * (_NODES if continuous_latents(scm) else 1) * scm.nodes
+    latents = min(2, len(continuous_latents(scm)))  # of more, which are refused, nothing is integrated
+    return LatentStates(scm).count * _NODES**latents * scm.nodes
 
 
 class ChunkedDensity(ProgramDensity):
@@ -89,10 +90,12 @@ class ChunkedDensity(ProgramDensity):
         """Return the log-density of one vector, differentiable: the derivatives of all pieces are kept."""
         return torch.stack(list(self.terms(vector, prior, jacobian))).sum()
 
-    def slopes(self, vectors: np.ndarray, prior: bool = True, jacobian: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def slopes(
+        self, vectors: np.ndarray, prior: bool = True, jacobian: bool = True, afar: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the log-density of many vectors (rows) and its gradients."""
         found = [
-            part.slopes(vectors, prior and not number, jacobian and not number)
+            part.slopes(vectors, prior and not number, jacobian and not number, afar)
             for number, part in enumerate(self.parts)
         ]
         return np.sum([height for height, _ in found], axis=0), np.sum([slope for _, slope in found], axis=0)

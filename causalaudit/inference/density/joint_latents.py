@@ -16,6 +16,8 @@ class JointLatents:
         self._crossed = self.states.cross(values)
         self.people = len(next(iter(values.values())))
 
+    uniforms = 2  # numbers of each person, of which one is needed
+
     @property
     def drawing_size(self) -> int:
         """How many people one run of the program stands for when latents are drawn."""

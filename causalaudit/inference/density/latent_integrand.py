@@ -1,5 +1,6 @@
 """The density of each person's continuous latent together with what depends on it, and where it lies."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyro.distributions as dist
@@ -57,7 +58,73 @@ class _SetLatent(Messenger):
             self.log_jacobian = transform.log_abs_det_jacobian(self.numbers, self.value)
 
 
-class LatentIntegrand:
+class Integrand:
+    """log p(latents, what they enter) of each of a number of people, as a function of one or several latents.
+
+    Parameters
+    ----------
+    scm
+        The program.
+    names
+        The latents, in its order.
+    people
+        The values of all other variables.
+    """
+
+    def __init__(self, scm: SCM, names: tuple[str, ...], people: Tensors) -> None:
+        self.scm, self.names, self.people = scm, names, people
+        self.inside = scm.with_partners({*names}.union(*(effects_of(scm, name) for name in names)))
+        self.outside = set(scm.variables) - self.inside
+        self.count = len(next(iter(people.values())))
+        self._copies: dict[int, Tensors] = {}
+        self._alone = False  # whether nothing else has a density, as is known after the first run
+
+    def _repeated(self, times: int) -> Tensors:
+        if times not in self._copies:
+            self._copies = {
+                times: {name: value.repeat(times, *([1] * (value.ndim - 1))) for name, value in self.people.items()},
+                **{known: copy for known, copy in self._copies.items() if known <= _FEW_COPIES},
+            }
+        return self._copies[times]
+
+    def log_joint_at(
+        self, parameters: Messenger, numbers: Sequence[torch.Tensor]
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """Return log p(latents, what they enter) and the latents' values, by node (first axis) and person.
+
+        `numbers` are the unconstrained numbers of each latent, of that shape.
+        """
+        times = len(numbers[0])
+        flat = [number.reshape(-1) for number in numbers]
+        score = Score(self.inside)
+        latents = [_SetLatent(name, number) for name, number in zip(self.names, flat, strict=True)]
+        run(self.scm.program, len(flat[0]), parameters, score, *latents, Intervene(self._repeated(times)))
+        shape = (times, self.count)
+        total = score.total
+        for latent in latents:
+            total = total + latent.log_jacobian
+        total = total.reshape(shape)
+        # Far out the latents may overflow, where the density is zero in all but name.
+        return torch.where(total.isnan(), -torch.inf, total), [latent.value.reshape(shape) for latent in latents]
+
+    def log_others_at(self, parameters: Messenger, anywhere: Tensors) -> torch.Tensor:
+        """Return log p(variables that the latents do not touch) of each person; the latents are `anywhere`."""
+        if self._alone:
+            return torch.zeros(())
+        others = Score(self.outside)
+        run(self.scm.program, self.count, parameters, others, Intervene({**self.people, **anywhere}))
+        self._alone = others.total.ndim == 0  # nobody's density was added
+        return others.total
+
+    def values_at(self, parameters: Messenger, numbers: Sequence[torch.Tensor], units: torch.Tensor) -> Tensors:
+        """Return the latents that unconstrained numbers stand for, of the people at `units`."""
+        latents = [_SetLatent(name, number) for name, number in zip(self.names, numbers, strict=True)]
+        people = Intervene({name: value[units] for name, value in self.people.items()})
+        run(self.scm.program, len(units), parameters, *latents, people)
+        return {latent.name: latent.value for latent in latents}
+
+
+class LatentIntegrand(Integrand):
     """log p(latent, its children) of each of a number of people, as a function of the latent.
 
     Parameters
@@ -71,46 +138,24 @@ class LatentIntegrand:
     """
 
     def __init__(self, scm: SCM, name: str, people: Tensors) -> None:
-        self.scm, self.name, self.people = scm, name, people
-        self.inside = scm.with_partners({name, *effects_of(scm, name)})
-        self.outside = set(scm.variables) - self.inside
-        self.count = len(next(iter(people.values())))
-        self._copies: dict[int, Tensors] = {}
-        self._alone = False  # whether nothing else has a density, as is known after the first run
+        super().__init__(scm, (name,), people)
+        self.name = name
 
     def of(self, units: torch.Tensor) -> "LatentIntegrand":
         """Return that of some people."""
         return LatentIntegrand(self.scm, self.name, {name: value[units] for name, value in self.people.items()})
-
-    def _repeated(self, times: int) -> Tensors:
-        if times not in self._copies:
-            self._copies = {
-                times: {name: value.repeat(times, *([1] * (value.ndim - 1))) for name, value in self.people.items()},
-                **{known: copy for known, copy in self._copies.items() if known <= _FEW_COPIES},
-            }
-        return self._copies[times]
 
     def log_joint(
         self, parameters: Messenger, centres: LatentCentres, nodes: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return log p(latent, its children) and the latent's value, by node (first axis) and person."""
         placed = nodes.unsqueeze(-1) if nodes.ndim == 1 else nodes  # the same for everybody, or each their own
-        numbers = (centres.location + centres.spread * placed).reshape(-1)
-        score, latent = Score(self.inside), _SetLatent(self.name, numbers)
-        run(self.scm.program, len(numbers), parameters, score, latent, Intervene(self._repeated(len(nodes))))
-        shape = (len(nodes), self.count)
-        total = (score.total + latent.log_jacobian).reshape(shape)
-        # Far out the latent may overflow, where the density is zero in all but name.
-        return torch.where(total.isnan(), -torch.inf, total), latent.value.reshape(shape)
+        total, (value,) = self.log_joint_at(parameters, [centres.location + centres.spread * placed])
+        return total, value
 
     def log_others(self, parameters: Messenger, centres: LatentCentres) -> torch.Tensor:
         """Return log p(variables that the latent does not touch) of each person."""
-        if self._alone:
-            return torch.zeros(())
-        others = Score(self.outside)
-        run(self.scm.program, self.count, parameters, others, Intervene({**self.people, self.name: centres.location}))
-        self._alone = others.total.ndim == 0  # nobody's density was added
-        return others.total
+        return self.log_others_at(parameters, {self.name: centres.location})
 
     def first_centres(self) -> LatentCentres:
         """Return centres at zero, with a spread of one."""
@@ -137,12 +182,6 @@ class LatentIntegrand:
             counts = (height > height.amax(0) + _NEGLIGIBLE).to(torch.int64)
             first, last = counts.argmax(0), count - 1 - counts.flip(0).argmax(0)
         return points[(first - 1).clamp(min=0)], points[(last + 1).clamp(max=count - 1)]
-
-    def value_of(self, parameters: Messenger, numbers: torch.Tensor, units: torch.Tensor) -> torch.Tensor:
-        """Return the latent that unconstrained numbers stand for, of the people at `units`."""
-        latent = _SetLatent(self.name, numbers)
-        run(self.scm.program, len(units), parameters, latent, Intervene({k: v[units] for k, v in self.people.items()}))
-        return latent.value
 
 
 def effects_of(scm: SCM, name: str) -> set[str]:

@@ -181,15 +181,25 @@ class ProgramDensity(ABC):
     def total(self, vector: torch.Tensor, prior: bool = True, jacobian: bool = True) -> torch.Tensor:
         """Return the log-density of one vector, differentiable."""
 
+    def total_afar(self, vector: torch.Tensor, prior: bool = True, jacobian: bool = True) -> torch.Tensor:
+        """Return the same of a vector that may be far from where the nodes of a continuous latent were placed."""
+        return self.total(vector, prior, jacobian)
+
     def terms(self, vector: torch.Tensor, prior: bool = True, jacobian: bool = True) -> Iterator[torch.Tensor]:
         """Yield numbers whose sum is the log-density; the derivatives of one can be forgotten before the next."""
         yield self.total(vector, prior, jacobian)
 
-    def slopes(self, vectors: np.ndarray, prior: bool = True, jacobian: bool = True) -> tuple[np.ndarray, np.ndarray]:
-        """Return the log-density of many vectors (rows) and its gradients, in one pass over the people."""
+    def slopes(
+        self, vectors: np.ndarray, prior: bool = True, jacobian: bool = True, afar: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the log-density of many vectors (rows) and its gradients, in one pass over the people.
+
+        `afar` lets the nodes of a continuous latent follow wherever the vectors are, which takes longer.
+        """
+        total = self.total_afar if afar else self.total
 
         def one_draw(draw: Tensors, people: Tensors) -> Tensors:
-            return {"total": self.total(draw["vector"], prior, jacobian)}
+            return {"total": total(draw["vector"], prior, jacobian)}
 
         chunk, found = max(1, _BUDGET // self.run_size), []
         with numerics(), torch.enable_grad():

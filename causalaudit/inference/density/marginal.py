@@ -15,6 +15,7 @@ from causalaudit.inference.density.distinct_rows import DistinctRows
 from causalaudit.inference.density.latent_integrand import LatentIntegrand
 from causalaudit.inference.density.latent_states import LatentStates, choose_state, continuous_latents
 from causalaudit.inference.density.log_density import Accuracy
+from causalaudit.inference.density.pair_quadrature import MOST_SITES, PairIntegrand, PairQuadrature, are_integrable
 from causalaudit.inference.density.patterns import patterns_of
 from causalaudit.inference.density.quadrature import Quadrature
 from causalaudit.scm import SCM
@@ -45,7 +46,7 @@ class Marginal:
     Raises
     ------
     InferenceError
-        If there is more than one continuous latent.
+        If there are more continuous latents than can be integrated out.
     """
 
     def __init__(self, scm: SCM, values: Tensors | DistinctRows) -> None:
@@ -53,13 +54,18 @@ class Marginal:
         self.rows = values if isinstance(values, DistinctRows) else DistinctRows.of(scm, values)
         self._units = self.states.cross(self.rows.values)
         continuous = continuous_latents(scm)
-        if len(continuous) > 1:
+        if not are_integrable(scm):
             raise InferenceError(
                 f"The latents {', '.join(map(repr, continuous))} are continuous; only one for each person can be "
-                'integrated out. Fit the program by "nuts" or "svi", which draw them jointly with the parameters.'
+                f"integrated out, and two that enter at most {MOST_SITES} variables. Fit the program by "
+                '"nuts" or "svi", which draw them jointly with the parameters.'
             )
-        self.integrand = LatentIntegrand(scm, continuous[0], self._units) if continuous else None
-        self.quadrature: Quadrature | None = None
+        self.integrand: LatentIntegrand | PairIntegrand | None = None
+        if len(continuous) == 1:
+            self.integrand = LatentIntegrand(scm, continuous[0], self._units)
+        elif continuous:
+            self.integrand = PairIntegrand(scm, continuous, self._units)
+        self.quadrature: Quadrature | PairQuadrature | None = None
 
     @property
     def integrates(self) -> bool:
@@ -83,10 +89,11 @@ class Marginal:
         people = len(self.rows) * self.states.count * (self.quadrature.drawing_nodes if self.quadrature else 1)
         return people * self.scm.nodes
 
-    def log_likelihood(self, parameters: Messenger, following: bool = False) -> torch.Tensor:
+    def log_likelihood(self, parameters: Messenger, following: int = 0) -> torch.Tensor:
         """Return log p(variables) of each distinct row.
 
-        `following` moves the nodes of a continuous latent along to parameters that may be far from the reference.
+        `following` is the number of Newton steps by which the nodes of a continuous latent follow parameters that may
+        be far from the reference.
         """
         return self._over_states(parameters, following)
 
@@ -94,11 +101,11 @@ class Marginal:
         """Return log p(variables) of each distinct row with at least twice the nodes that were found to suffice."""
         return self._over_states(parameters, doubled=True)
 
-    def _over_states(self, parameters: Messenger, following: bool = False, doubled: bool = False) -> torch.Tensor:
+    def _over_states(self, parameters: Messenger, following: int = 0, doubled: bool = False) -> torch.Tensor:
         by_state = self._by_state(parameters, following, doubled)
         return by_state[0] if self.states.count == 1 else by_state.logsumexp(0)
 
-    def _by_state(self, parameters: Messenger, following: bool = False, doubled: bool = False) -> torch.Tensor:
+    def _by_state(self, parameters: Messenger, following: int = 0, doubled: bool = False) -> torch.Tensor:
         """Return log p(state, variables) by state (first axis) and distinct row."""
         assert self.placed, "the nodes of the continuous latent have not been placed"
         units = len(self.rows) * self.states.count
@@ -114,8 +121,11 @@ class Marginal:
         """Place the nodes of a continuous latent for parameters near the given ones, and choose how many there are.
 
         When they are doubled, the sum of the log-likelihoods moves by less than 0.01 (if it may be rough, 0.3), and if
-        it is to be precise that of each person by less than 10^-6.
+        it is to be precise that of each person by less than 10^-6, where one latent is integrated out.
         """
+        if isinstance(self.integrand, PairIntegrand):
+            widely = accuracy != "rough"
+            return self._with(PairQuadrature.placed(self.integrand, parameters, self.tolerance(accuracy), widely))
         if self.integrand is None:
             return self
         return self._with(Quadrature.placed(self.integrand, parameters, self.tolerance(accuracy)))
@@ -123,7 +133,8 @@ class Marginal:
     def tolerance(self, accuracy: Accuracy) -> float:
         """Return the change of a person's log-likelihood, when nodes are doubled, up to which there are enough."""
         each = _TOTAL_TOLERANCE[accuracy] / self.rows.people
-        return min(_PERSON_TOLERANCE, each) if accuracy == "precise" else each
+        precise = accuracy == "precise" and not isinstance(self.integrand, PairIntegrand)
+        return min(_PERSON_TOLERANCE, each) if precise else each
 
     def moved_to(self, parameters: Messenger) -> "Marginal":
         """Move the nodes along to parameters a step away."""
@@ -139,7 +150,7 @@ class Marginal:
         """
         return self._with(None if self.quadrature is None else self.quadrature.refined(parameters))
 
-    def _with(self, quadrature: Quadrature | None) -> "Marginal":
+    def _with(self, quadrature: Quadrature | PairQuadrature | None) -> "Marginal":
         if quadrature is self.quadrature:
             return self
         other = copy(self)
@@ -148,10 +159,15 @@ class Marginal:
 
     # Draws
 
-    def draw(self, theta: Tensors, uniforms: tuple[torch.Tensor, torch.Tensor] | None) -> Tensors:
+    @property
+    def uniforms(self) -> int:
+        """How many numbers are needed to draw the latents of a person."""
+        return 3 if isinstance(self.integrand, PairIntegrand) else 2
+
+    def draw(self, theta: Tensors, uniforms: tuple[torch.Tensor, ...] | None) -> Tensors:
         """Draw the latents of each person from their conditional at one draw of the parameters.
 
-        `uniforms` has a number for the state and one for the continuous latent of each person; without them, the most
+        `uniforms` has a number for the state and one for each continuous latent of each person; without them, the most
         probable state and the mean are taken.
         """
         parameters = Intervene(theta)
@@ -162,21 +178,13 @@ class Marginal:
         latents = {name: values[state] for name, values in self.states.values.items()}
         if self.quadrature is not None:
             units = state * len(self.rows) + inverse
-            drawn = self._continuous(parameters, None if uniforms is None else uniforms[1], units)
-            latents[self.quadrature.integrand.name] = drawn
+            latents |= self.quadrature.drawn(parameters, None if uniforms is None else uniforms[1:], units)
         return latents
 
     def _state(self, parameters: Messenger, uniform: torch.Tensor | None, inverse: torch.Tensor) -> torch.Tensor:
         if self.states.count == 1:
             return torch.zeros(len(inverse), dtype=torch.int64)
         return choose_state(self._by_state(parameters)[:, inverse], uniform)
-
-    def _continuous(self, parameters: Messenger, uniform: torch.Tensor | None, units: torch.Tensor) -> torch.Tensor:
-        assert self.quadrature is not None
-        conditional = self.quadrature.conditional(parameters)
-        if uniform is None:
-            return conditional.mean()[units]
-        return self.quadrature.integrand.value_of(parameters, conditional.quantile(uniform, units), units)
 
 
 class Marginals:
@@ -237,7 +245,7 @@ class Marginals:
         """How many people these runs stand for when latents are drawn."""
         return sum(part.drawing_size for part in self._parts)
 
-    def log_likelihood(self, parameters: Messenger, following: bool = False) -> torch.Tensor:
+    def log_likelihood(self, parameters: Messenger, following: int = 0) -> torch.Tensor:
         """Return log p(observed values) of each distinct row."""
         return torch.cat([part.log_likelihood(parameters, following) for part in self._parts])[self._order]
 
@@ -269,14 +277,19 @@ class Marginals:
         other._parts = parts
         return other
 
-    def draw(self, theta: Tensors, uniforms: tuple[torch.Tensor, torch.Tensor] | None) -> Tensors:
+    @property
+    def uniforms(self) -> int:
+        """How many numbers are needed to draw the latents of a person."""
+        return max(part.uniforms for part in self._parts)
+
+    def draw(self, theta: Tensors, uniforms: tuple[torch.Tensor, ...] | None) -> Tensors:
         """Draw latents and missing values of each person as `Marginal.draw` does; zero where there is nothing to draw.
 
         A person's number does not depend on what is missing of others.
         """
         found: Tensors = {}
         for part, people in zip(self._parts, map(torch.from_numpy, self._people), strict=True):
-            own = None if uniforms is None else (uniforms[0][people], uniforms[1][people])
+            own = None if uniforms is None else tuple(uniform[people] for uniform in uniforms)
             for name, value in part.draw(theta, own).items():
                 if name not in found:
                     found[name] = torch.zeros(len(self.rows.inverse), *value.shape[1:], dtype=value.dtype)

@@ -22,6 +22,8 @@ from causalaudit.scm.execution import numerics
 from causalaudit.scm.handlers import Intervene, Tensors
 
 _CHECKED = 5  # draws at which the nodes of a continuous latent are doubled as a check
+# Newton steps by which these nodes follow parameters a step away, and any: a step is at most four spreads long.
+_NEAR, _AFAR = 1, 8
 
 
 class MarginalDensity(ProgramDensity):
@@ -39,7 +41,7 @@ class MarginalDensity(ProgramDensity):
     Raises
     ------
     InferenceError
-        If more than one continuous latent would have to be integrated out.
+        If more continuous latents would have to be integrated out than can be.
     """
 
     def __init__(self, scm: SCM, values: Tensors | DistinctRows) -> None:
@@ -59,7 +61,7 @@ class MarginalDensity(ProgramDensity):
         """Whether a continuous latent is integrated out."""
         return self.marginal.integrates
 
-    def by_row(self, numbers: Tensors, following: bool = False) -> DensityParts[torch.Tensor]:
+    def by_row(self, numbers: Tensors, following: int = 0) -> DensityParts[torch.Tensor]:
         """Return the parts of one draw of unconstrained numbers, with the log-likelihood of each distinct row."""
         messenger = Unconstrain(numbers)
         likelihood = self.marginal.log_likelihood(messenger, following)
@@ -67,7 +69,14 @@ class MarginalDensity(ProgramDensity):
 
     def total(self, vector: torch.Tensor, prior: bool = True, jacobian: bool = True) -> torch.Tensor:
         """Return the log-density of one unconstrained vector, differentiable."""
-        parts = self.by_row(self.parameters.split(vector), following=True)
+        return self._total(vector, prior, jacobian, _NEAR)
+
+    def total_afar(self, vector: torch.Tensor, prior: bool = True, jacobian: bool = True) -> torch.Tensor:
+        """Return the same of a vector that may be far from where the nodes of a continuous latent were placed."""
+        return self._total(vector, prior, jacobian, _AFAR)
+
+    def _total(self, vector: torch.Tensor, prior: bool, jacobian: bool, following: int) -> torch.Tensor:
+        parts = self.by_row(self.parameters.split(vector), following)
         total = (parts.likelihood * self.rows.counts).sum()
         if not total.requires_grad:  # no parameter enters the likelihood, which has a slope nevertheless
             total = total + 0.0 * vector.sum()
@@ -81,7 +90,8 @@ class MarginalDensity(ProgramDensity):
         If the nodes of a continuous latent have not been placed, they are placed at the mean of the draws.
         """
         if not self.marginal.placed:
-            return self.placed_at(vectors.mean(axis=0)).over(vectors, progress)
+            accuracy: Accuracy = "rough" if len(continuous_latents(self.scm)) > 1 else "good"
+            return self.placed_at(vectors.mean(axis=0), accuracy).over(vectors, progress)
 
         def one_draw(numbers: Tensors, people: Tensors) -> Tensors:
             parts = self.by_row(numbers)
@@ -169,7 +179,7 @@ class MarginalDensity(ProgramDensity):
         """Return the gradient of the log-likelihood of each distinct row at a vector, and the row of each person."""
 
         def likelihood(at: torch.Tensor) -> torch.Tensor:
-            return self.by_row(self.parameters.split(at), following=True).likelihood
+            return self.by_row(self.parameters.split(at), _NEAR).likelihood
 
         with numerics():
             return gradients_by_row(likelihood, len(self.rows), vector), self.rows.inverse

@@ -67,9 +67,16 @@ def _sign_changes(scm: SCM, latent: str) -> dict[str, list[str] | None]:
 def _even(record: Record, name: str) -> bool:
     """Tell whether the distribution of a site is the same for a value and its negative."""
     law, value = record.laws[name], record.values[name]
-    if isinstance(law, dist.Delta) or law.support is not constraints.real:
+    if isinstance(law, dist.Delta) or not _is_real(law.support):
         return False
     return bool(torch.allclose(law.log_prob(value), law.log_prob(-value)))
+
+
+def _is_real(support: constraints.Constraint | None) -> bool:
+    """Tell whether values are all numbers, or vectors of all numbers."""
+    while isinstance(support, constraints.independent):
+        support = support.base_constraint
+    return support is constraints.real
 
 
 def _unchanged(scm: SCM, record: Record, values: Tensors, child: str, flipped: list[str]) -> bool:

@@ -15,6 +15,7 @@ from causalaudit.errors import InferenceError
 from causalaudit.inference.density.latent_conditional import LatentConditional
 from causalaudit.inference.density.latent_integrand import Ends, LatentCentres, LatentIntegrand
 from causalaudit.inference.density.quadrature_rules import FIRST_GRID, PRECISE, RULES
+from causalaudit.scm.handlers import Tensors
 
 _COLD_STEPS, _WARM_STEPS = 60, 2  # Newton steps of the centres, from anywhere and from parameters a step away
 _DRAWING_NODES, _MANY_DRAWING_NODES = 41, 129  # the second for conditionals that need a grid
@@ -156,11 +157,11 @@ class Quadrature:
         own = self.integrand.count * max(len(rule.nodes), rule.search)
         return max(own, self.finer.run_size if self.finer else 0)
 
-    def integral(self, parameters: Messenger, following: bool = False, doubled: bool = False) -> torch.Tensor:
+    def integral(self, parameters: Messenger, following: int = 0, doubled: bool = False) -> torch.Tensor:
         """Return log p(variables) of each person, the latent integrated out.
 
-        `following` moves the nodes along to parameters that may be far from the reference; `doubled` takes at least
-        twice the nodes that were found to suffice.
+        `following` is the number of Newton steps by which the nodes follow parameters that may be far from the
+        reference; `doubled` takes at least twice the nodes that were found to suffice.
         """
         level = min(max(self.level + 1, PRECISE), len(RULES) - 1) if doubled else self.level
         total = self._integral(parameters, level, following, search=doubled)
@@ -168,11 +169,9 @@ class Quadrature:
             return total
         return total.index_put((self.few,), self.finer.integral(parameters, following, doubled))
 
-    def _integral(
-        self, parameters: Messenger, level: int, following: bool = False, search: bool = False
-    ) -> torch.Tensor:
+    def _integral(self, parameters: Messenger, level: int, following: int = 0, search: bool = False) -> torch.Tensor:
         rule = RULES[level]()
-        centres = self.integrand.centred(parameters, self.centres, max(rule.steps, int(following)))
+        centres = self.integrand.centred(parameters, self.centres, max(rule.steps, following))
         nodes, log_weights = rule.nodes, rule.log_weights.unsqueeze(-1)
         if rule.search:
             known = None if search else self.ends
@@ -191,6 +190,13 @@ class Quadrature:
         if self.level >= FIRST_GRID:
             return _MANY_DRAWING_NODES
         return self.finer.drawing_nodes if self.finer else _DRAWING_NODES
+
+    def drawn(self, parameters: Messenger, uniforms: tuple[torch.Tensor, ...] | None, units: torch.Tensor) -> Tensors:
+        """Draw the latent of the people at `units` from its conditional; without uniforms, take its mean."""
+        conditional = self.conditional(parameters)
+        if uniforms is None:
+            return {self.integrand.name: conditional.mean()[units]}
+        return self.integrand.values_at(parameters, [conditional.quantile(uniforms[0], units)], units)
 
     def conditional(self, parameters: Messenger) -> LatentConditional:
         """Tabulate the conditional of each person's latent on a fine grid over its bulk."""

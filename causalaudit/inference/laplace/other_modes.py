@@ -1,6 +1,7 @@
 """Search for the other modes of a posterior, from many starts drawn from its prior."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -159,16 +160,28 @@ class _Search:
         return len(self.modes) > 1 and sum(hits == 1 for hits in self.hits) > _RARE * sum(self.hits)
 
     def climb(self, vectors: np.ndarray) -> None:
-        """Climb from vectors, and count how many lead to each mode."""
-        ends = climb_together(self._slopes, self.ground.starts(vectors) / self.ground.spread, self._arrived)
+        """Climb from vectors, and count how many lead to each mode.
+
+        Where a latent is integrated out, some may have left its nodes behind: they go on with nodes that follow.
+        """
         self.starts += len(vectors)
-        points, heights = ends.points[ends.level] * self.ground.spread, ends.heights[ends.level]
-        for at in np.argsort(-heights, kind="stable"):
-            mode = self._nearest(points[at])
+        left = self._climbed(self.ground.starts(vectors) / self.ground.spread, afar=False)
+        if len(left) and self.density.integrates:
+            self._climbed(left, afar=True)
+
+    def _climbed(self, starts: np.ndarray, afar: bool) -> np.ndarray:
+        """Climb, count how many lead to each mode, and return where those ended that led to none."""
+        ends = climb_together(partial(self._slopes, afar=afar), starts, self._arrived)
+        nowhere = ~ends.level
+        for at in np.flatnonzero(ends.level)[np.argsort(-ends.heights[ends.level], kind="stable")]:
+            point = ends.points[at] * self.ground.spread
+            mode = self._nearest(point)
             if mode is None and len(self.modes) < _MOST:
-                mode = self._add(points[at])
+                mode = self._add(point)
             if mode is not None:
                 self.hits[mode] += 1
+            nowhere[at] = mode is None
+        return np.asarray(ends.points[nowhere])
 
     def of_all(self, found: list[Mode]) -> list[Mode]:
         """Return the modes of the density of all people: those that were known, and those above the new ones."""
@@ -184,8 +197,8 @@ class _Search:
                 modes.append(mode)
         return modes
 
-    def _slopes(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        heights, slopes = self.density.slopes(points * self.ground.spread)
+    def _slopes(self, points: np.ndarray, afar: bool) -> tuple[np.ndarray, np.ndarray]:
+        heights, slopes = self.density.slopes(points * self.ground.spread, afar=afar)
         return heights, slopes * self.ground.spread
 
     def _arrived(self, points: np.ndarray, heights: np.ndarray) -> np.ndarray:

@@ -132,9 +132,10 @@ class Posterior:
         """
         if "latents" in group_names(self.idata):
             raise InferenceError(
-                "The latents of this posterior were drawn together with the parameters, because only one continuous "
-                "latent for each person can be integrated out: people have no likelihood of their own here, and there "
-                "is no leave-one-out. Compare programs by `plots.plot_predictive`, or use one continuous latent."
+                "The latents of this posterior were drawn together with the parameters, because they could not be "
+                "integrated out (one can, and two that enter few variables): people have no likelihood of their own "
+                "here, and there is no leave-one-out. Compare programs by `plots.plot_predictive`, or use one "
+                "continuous latent."
             )
         if "log_likelihood" not in group_names(self.idata):
             density = MarginalDensity(self.scm, self.scm.encode_observed(self.data))

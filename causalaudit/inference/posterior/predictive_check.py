@@ -20,7 +20,7 @@ MOST_GROUPS = 20
 
 
 @dataclass(frozen=True)
-class Misfit:
+class PredictiveGap:
     """One variable in one group that the program does not describe: how large the gap is, and in words."""
 
     size: float
@@ -90,7 +90,7 @@ def predictive_verdict(
     if len(kinds) > MOST_GROUPS:
         raise DataError(f"by is {by!r}, which has {len(kinds)} values; expected at most {MOST_GROUPS} groups.")
     counted = np.ones(len(data)) if weights is None else weights
-    worst: dict[str, Misfit] = {}
+    worst: dict[str, PredictiveGap] = {}
     for name in (name for name in names if name not in (by, *unknown)):
         column, array = _observed(simulated[name], data[name]), simulated[name]
         for kind in kinds:
@@ -111,7 +111,7 @@ def predictive_verdict(
     return False, "Predictive: " + "; ".join(misfit.words for misfit in worst.values()) + f".{left_out}"
 
 
-def _misfits(drawn: np.ndarray, seen: _Seen, levels: Sequence[Any] | None, where: str) -> Iterator[Misfit]:
+def _misfits(drawn: np.ndarray, seen: _Seen, levels: Sequence[Any] | None, where: str) -> Iterator[PredictiveGap]:
     values = np.unique(seen.values)
     if levels is None and len(values) > 2:
         yield from _of_numbers(drawn, seen, where)
@@ -123,10 +123,10 @@ def _misfits(drawn: np.ndarray, seen: _Seen, levels: Sequence[Any] | None, where
         if gap > max(SHARES, seen.certain * shares.std()):
             what = f"{where} = {_label(levels, float(value))}"
             words = f"simulates a share of {shares.mean():.2f} with {what} where {share:.2f} was observed"
-            yield Misfit(gap / SHARES, words)
+            yield PredictiveGap(gap / SHARES, words)
 
 
-def _of_numbers(drawn: np.ndarray, seen: _Seen, where: str) -> Iterator[Misfit]:
+def _of_numbers(drawn: np.ndarray, seen: _Seen, where: str) -> Iterator[PredictiveGap]:
     low, high = seen.quantiles(ENDS)
     spread = max(high - low, np.ptp(seen.values) / 10)
     ends = np.nanquantile(drawn, ENDS, axis=1)
@@ -134,12 +134,12 @@ def _of_numbers(drawn: np.ndarray, seen: _Seen, where: str) -> Iterator[Misfit]:
     if (gaps > np.maximum(SPREADS * spread, seen.certain * ends.std(axis=1))).any():
         start, end, low_seen, high_seen = map(_shown, (*ends.mean(axis=1), low, high))
         words = f"simulates {where} from {start} to {end} where {low_seen} to {high_seen} were observed"
-        yield Misfit(float(gaps.max() / (SPREADS * spread)), words)
+        yield PredictiveGap(float(gaps.max() / (SPREADS * spread)), words)
     means = np.nanmean(drawn, axis=1)
     gap = abs(means.mean() - seen.mean)
     if gap > max(SHARES * spread, seen.certain * means.std()):
         words = f"simulates {where} with a mean of {_shown(means.mean())} where {_shown(seen.mean)} was observed"
-        yield Misfit(gap / (SHARES * spread), words)
+        yield PredictiveGap(gap / (SHARES * spread), words)
 
 
 def _observed(array: xr.DataArray, column: "pd.Series[Any]") -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 
 from causalaudit.errors import InferenceError
 from causalaudit.inference.density.log_density import ProgramDensity
+from causalaudit.inference.density.pair_quadrature import IntegralError
 from causalaudit.inference.laplace.importance_draws import ImportanceDraws, laplace_draws
 from causalaudit.inference.laplace.mode import NoMaximumError
 from causalaudit.inference.laplace.mode_search import find_mode
@@ -104,6 +105,7 @@ def _checked(name: str, vectors: np.ndarray, shape: tuple[int, ...]) -> np.ndarr
 def _point(name: str, prior: bool) -> Callable[[ProgramDensity, Request], MethodDraws]:
     def run(density: ProgramDensity, request: Request) -> MethodDraws:
         vectors = find_mode(density, prior=prior, jacobian=False, seed=request.seed).location[None]
+        density = density.placed_at(vectors[0]).refined(vectors)
         return MethodDraws(name, vectors, density.over(vectors, request.progress))
 
     return run
@@ -124,6 +126,8 @@ def _auto(density: ProgramDensity, request: Request) -> MethodDraws:
     if density.size == density.parameter_size:
         try:
             laplace = laplace_draws(density, request.total, request.seed, request.progress)
+        except IntegralError:  # nor can any other method
+            raise
         except InferenceError as error:  # NUTS may do without, or says why it cannot
             why = f"importance resampling failed ({str(error).partition('. ')[0].rstrip('.')})"
         else:

@@ -24,7 +24,7 @@ _DECIMALS = 12
 
 @storable
 @dataclass(frozen=True, eq=False)
-class DrawCounts:
+class RecourseByDraw:
     """How many people each action helps, in every draw.
 
     Attributes
@@ -98,7 +98,7 @@ class DrawCounts:
         )
 
 
-def count_draws(candidates: Candidates, trials: TriedChanges, draws: int, progress: bool = True) -> DrawCounts:
+def count_draws(candidates: Candidates, trials: TriedChanges, draws: int, progress: bool = True) -> RecourseByDraw:
     """Count, in every draw, to whom every action gives recourse.
 
     Parameters
@@ -122,7 +122,7 @@ def count_draws(candidates: Candidates, trials: TriedChanges, draws: int, progre
         flipped=flipped.sum(axis=0, dtype=np.int64) / draws,
         reached=reached.sum(axis=0, dtype=np.int64) / draws,
     )
-    return DrawCounts(expected, flipped, reached)
+    return RecourseByDraw(expected, flipped, reached)
 
 
 def count(candidates: Candidates, trials: TriedChanges, subgroup: int, draws: int) -> tuple[np.ndarray, np.ndarray]:

@@ -74,12 +74,13 @@ class KnownAnswers:
         """Return which people of a table have the favourable prediction."""
         try:
             return self.asked(table) == 1
-        except KeyError as error:
+        except DataError as failure:
+            if not isinstance(failure.__cause__, (KeyError, AttributeError)):
+                raise
             raise DataError(
-                f"The classifier asks for the column {error.args[0]!r}, but is given the features and the protected "
-                f"column alone ({', '.join(map(repr, table.columns))}): add what it reads to features, and to "
+                f"{failure} These are the features and the protected column: add what it reads to features, and to "
                 "immutable what may not change."
-            ) from error
+            ) from failure.__cause__
 
 
 def _check_columns(classifier: Any, people: CodedPeople) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.markup import bold, piece
 from causalaudit.recourse.notions.notion import Notion
 from causalaudit.recourse.question.items import in_words
 
@@ -98,9 +99,10 @@ class Comparison:
             lines = "".join(f"<li>{escape(line)}</li>" for line in self._lines(group))
             cells.append(f'<td style="vertical-align:top;text-align:left"><b>{head}</b><ol>{lines}</ol></td>')
         notes = "".join(f"<br>{escape(note)}" for note in self.notes)
-        return (
-            f"<div><p><b>If {escape(in_words(self.predicate))}:</b></p><table><tr>{''.join(cells)}</tr></table>"
-            f"<p>{escape(self.verdict)}{notes}</p></div>"
+        return piece(
+            bold(f"If {in_words(self.predicate)}:"),
+            f"<table><tr>{''.join(cells)}</tr></table>",
+            f"<p>{escape(self.verdict)}{notes}</p>",
         )
 
 

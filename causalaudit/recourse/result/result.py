@@ -11,7 +11,7 @@ import xarray as xr
 
 from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.errors import DataError, check_count
-from causalaudit.recourse.causal.draw_counts import DrawCounts
+from causalaudit.recourse.causal.draw_counts import RecourseByDraw
 from causalaudit.recourse.causal.twins import TwinComparison
 from causalaudit.recourse.evidence.candidates import Candidates
 from causalaudit.recourse.notions.notion import TITLES, Notion, fair_below
@@ -73,7 +73,7 @@ class RecourseResult(AuditResult):
     vocabulary: Vocabulary
     candidates: Candidates
     affected: tuple[int, int]
-    draws: DrawCounts | None = None
+    draws: RecourseByDraw | None = None
     twins: TwinComparison | None = None
 
     @property

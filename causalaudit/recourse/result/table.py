@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from causalaudit.recourse.causal.draw_counts import DrawCounts
+from causalaudit.recourse.causal.draw_counts import RecourseByDraw
 from causalaudit.recourse.evidence.candidates import Candidates
 from causalaudit.recourse.intervals.over_draws import joined_intervals
 from causalaudit.recourse.intervals.scores import score_intervals
@@ -17,7 +17,7 @@ def tabulate(
     notions: tuple[Notion, ...],
     alpha: float,
     prob: float,
-    draws: DrawCounts | None = None,
+    draws: RecourseByDraw | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the table of a result, and the values behind it, notion by notion.
 
