@@ -65,6 +65,8 @@ class ConditionalDiagram:
     def paths(self) -> Iterator[tuple[str, list[Edge]]]:
         """Yield the active paths from the protected attribute to the prediction: their kind, and their edges.
 
+        Without a path of a kind there is no measure of that kind (Theorem 1).
+
         A path is active if it has no collider, since nothing but the outcome is given. Edges point as their arrows do,
         bidirected ones along the path.
         """

@@ -68,7 +68,9 @@ def find_explaining_set(
 def is_explaining_set(
     graph: "nx.DiGraph[Any]", features: Iterable[str], protected: str, *, outcome: str, covariates: Iterable[str]
 ) -> bool:
-    """Return whether a set of covariates satisfies the explanation criterion (Definitions 4 and 5).
+    """Return whether a set of covariates satisfies the explanation criterion (Definition 4), by Definition 5.
+
+    The two are one by Theorem 5.
 
     Examples
     --------

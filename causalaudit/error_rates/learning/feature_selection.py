@@ -39,7 +39,8 @@ def select_explainable_features(
 
     Sequential floating forward selection (Pudil et al. 1994): add the feature that raises the score most, among those
     with which there is still an explaining set; then take features out as long as that beats the best set of that
-    size. Features can be taken out freely: a subset of an explainable set is explainable.
+    size. Features can be taken out freely: a subset of an explainable set is explainable, and so is what is chosen
+    (Theorem 6).
 
     Parameters
     ----------
