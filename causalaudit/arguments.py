@@ -195,6 +195,7 @@ _SHARED: dict[str, Callable[[Any], Any]] = {
     "seed": check_seed,
     "alpha": partial(check_share, "alpha"),
     "prob": partial(check_share, "prob"),
+    "confidence": partial(check_share, "confidence"),
 }
 _BY_ITSELF = {
     "data", "protected", "features", "decision", "classifier", "do", "draws", "posterior", "actions", "latents",

@@ -112,7 +112,8 @@ def _expected_by(
 
 def check_estimator(name: str, model: Any) -> Any:
     """Return an estimator of scikit-learn: something that can be cloned, fitted and asked."""
-    if isinstance(model, type) or not all(hasattr(model, part) for part in ("get_params", "fit", "predict")):
+    asked = hasattr(model, "predict") or hasattr(model, "predict_proba")
+    if isinstance(model, type) or not asked or not all(hasattr(model, part) for part in ("get_params", "fit")):
         raise DataError(f"{name} is {shown(model)}, but must be an estimator of scikit-learn, not yet fitted.")
     return model
 

@@ -250,7 +250,7 @@ def _encode_value(scm: SCM, name: str, value: Any, people: pd.DataFrame) -> torc
 
 
 def _check_edges(scm: SCM, edges: Edges) -> frozenset[tuple[str, str]]:
-    if isinstance(edges, str | Mapping) or not isinstance(edges, Collection):
+    if isinstance(edges, str | dict) or not isinstance(edges, Collection):
         raise InterventionError(f"edges is {shown(edges)}, but must be a list of pairs: [(cause, effect), …].")
     for edge in edges:
         pair = isinstance(edge, tuple | list) and len(edge) == 2 and all(isinstance(end, str) for end in edge)

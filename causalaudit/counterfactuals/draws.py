@@ -16,7 +16,7 @@ from causalaudit.counterfactuals.bounded import AnyCoupling
 from causalaudit.counterfactuals.stored import check_content, check_dataset, check_values
 from causalaudit.errors import CausalAuditError, DataError, SavedFileError
 from causalaudit.global_state import cached_property
-from causalaudit.people import check_cells, check_table, find_column
+from causalaudit.people import check_cells, check_table, find_column, pick_column
 from causalaudit.progress import pieces
 from causalaudit.scm.columns import typed
 from causalaudit.storage import Artefact, draws_in_memory, pack, unpack, write_artefact
@@ -108,7 +108,7 @@ class CounterfactualDraws:
             if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
                 variables[str(name)] = (("draw", "individual"), column.to_numpy(dtype=float)[None])
             else:
-                codes, levels = _factorized(column)
+                codes, levels = _factorized(pick_column(frame, name, "column"))
                 attributes = {"levels": list(levels)}
                 variables[str(name)] = (("draw", "individual"), codes.astype(np.int32)[None], attributes)
         coordinates = {"draw": [0], "individual": frame.index.to_numpy()}

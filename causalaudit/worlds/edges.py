@@ -143,7 +143,7 @@ def compare_edges(
 
 
 def _check_edges(scm: SCM, edges: Any) -> list[Edge]:
-    listed = isinstance(edges, Collection) and not isinstance(edges, str | Mapping)
+    listed = isinstance(edges, Collection) and not isinstance(edges, str | dict)
     if not listed or not all(isinstance(edge, tuple | list) and len(edge) == 2 for edge in edges):
         raise DataError(f"edges is {shown(edges)}, but must be a list of pairs: [(cause, effect), …].")
     named = [tuple(edge) for edge in edges]

@@ -92,7 +92,7 @@ MODELS = {
         MODEL.replace('people["wage"]', 'people["wag"]'),
         ["model.py:14: The decision failed with KeyError: 'wag'", "audit.toml:8"],
     ),
-    "rule of another length": (MODEL.replace(".astype(int)", ".astype(int)[:3]"), ["shape"]),
+    "rule of another length": (MODEL.replace(".astype(int)", ".astype(int)[:3]"), ["lacks 37 of 40 people"]),
     "rule that grants all": (MODEL.replace("> 20", "> -1"), ["Everybody gets the favourable decision"]),
     "no function": ("wages = 3\n" + MODEL[MODEL.index("def hired") :], ["must be a Pyro program"]),
 }

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.arguments import (
-    check_choice,
     check_draws,
     check_positive,
     check_seed,
@@ -36,8 +35,8 @@ def check_settings(classifier: Any) -> None:
     """Refuse settings of a `FairClassifier` that mean nothing."""
     for name, allowed in (("method", METHODS), ("population", POPULATIONS), ("margin", MARGINS)):
         value = getattr(classifier, name)
-        if not (value is None and None in allowed):
-            check_choice(name, value, [one for one in allowed if one is not None])
+        if value not in allowed:
+            raise DataError(f"{name} is {shown(value)}, but must be one of {', '.join(map(repr, allowed))}.")
     check_types(type(classifier).__init__, vars(classifier))
     accuracy = classifier.min_accuracy
     if accuracy is not None and not (is_number(accuracy) and 0 <= accuracy <= 1):

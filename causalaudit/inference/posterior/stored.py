@@ -9,8 +9,9 @@ import xarray as xr
 
 from causalaudit.errors import SavedFileError
 
-_NECESSARY = frozenset({"posterior", "log_prior", "sample_stats", "observed_data"})
-_GROUPS = _NECESSARY | {"latents"}
+_NECESSARY = frozenset({"sample_stats", "observed_data"})
+_OF_PARAMETERS = frozenset({"posterior", "log_prior"})  # both, or neither where a program has none
+_GROUPS = _NECESSARY | _OF_PARAMETERS | {"latents"}
 
 
 def check_settings(settings: Any, coupling: Any) -> None:
@@ -28,7 +29,8 @@ def check_groups(groups: Any, data: Any, settings: Mapping[str, Any]) -> None:
     """Refuse draws that are not as many as the settings say, not of these people, or not finite."""
     if not isinstance(data, pd.DataFrame) or not isinstance(groups, dict):
         raise SavedFileError(f"The file holds a {type(data).__name__} where the people of a posterior should be.")
-    if not _NECESSARY <= set(groups) <= _GROUPS or not all(isinstance(one, xr.Dataset) for one in groups.values()):
+    whole = _NECESSARY <= set(groups) <= _GROUPS and _OF_PARAMETERS & set(groups) in (set(), _OF_PARAMETERS)
+    if not whole or not all(isinstance(one, xr.Dataset) for one in groups.values()):
         raise SavedFileError(
             f"The file holds the groups {sorted(map(str, groups))}, where {sorted(_GROUPS)} should be."
         )
