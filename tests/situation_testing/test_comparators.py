@@ -4,6 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from benchmarks.peers.causal_situation_testing import causal_situation_testing
 from benchmarks.peers.fliptest import flip_test
