@@ -10,7 +10,7 @@ FAST := -m "not slow and not notebook" -n 2
 OLDEST := .venv-oldest
 OLDEST_STAMP := $(OLDEST)/.installed
 
-.PHONY: install demo test test-notebooks test-slow test-oldest coverage docs bench lint clean
+.PHONY: install demo test test-notebooks test-slow test-oldest coverage docs bench soak lint clean
 
 install: $(STAMP)
 
@@ -37,7 +37,7 @@ coverage: install
 	$(RUN) pytest $(FAST) --cov --cov-report=term:skip-covered
 
 test-notebooks: install
-	$(RUN) pytest -m notebook -n 2 --durations=10 tests/test_notebooks.py tests/test_documentation.py
+	$(RUN) pytest -m notebook -n 2 --durations=10 --mpl tests/test_notebooks.py tests/test_documentation.py tests/test_pictures.py
 
 test-slow: install
 	$(RUN) pytest -m "slow and not notebook" -n 2 --dist loadfile --no-loadscope-reorder --durations=10
@@ -58,6 +58,12 @@ docs: install
 
 bench: install
 	$(RUN) benchmarks
+
+# Calls of all public functions, mutated at random: MINUTES of them, and others for another SEED.
+MINUTES ?= 10
+SEED ?= 0
+soak: install
+	$(RUN) tools.soak --minutes $(MINUTES) --seed $(SEED)
 
 clean:
 	rm -rf $(VENV) .venv-* out build dist *.egg-info

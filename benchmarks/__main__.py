@@ -25,6 +25,7 @@ NAMES = (
     "latents",
     "many_worlds",
     "recourse",
+    "scale",
     "situation_testing",
     "worlds",
 )

@@ -4,7 +4,6 @@ Every probability and kind of interval is given here, because the defaults of th
 when it is first needed.
 """
 
-import warnings
 from functools import cache
 from types import ModuleType
 from typing import Any, Literal, TypeAlias
@@ -12,6 +11,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 import xarray as xr
+
+from causalaudit.global_state import ignored_warnings
 
 InferenceData: TypeAlias = Any  # az.InferenceData, or xarray.DataTree with ArviZ 1: they share what is used of them
 
@@ -25,8 +26,7 @@ def import_arviz() -> ModuleType:
     ArviZ 0.23 announces its next version once a day, and notes the day in a file. Of two processes that write it at the
     same time one finds its own file gone and cannot be imported; by then the other has noted the day.
     """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "\\s*ArviZ is undergoing a major refactor", FutureWarning)
+    with ignored_warnings(FutureWarning, "\\s*ArviZ is undergoing a major refactor"):
         try:
             import arviz
         except FileNotFoundError:
@@ -67,6 +67,21 @@ def add_group(draws: InferenceData, name: str, group: xr.Dataset) -> None:
         draws[name] = xr.DataTree(group)
     else:
         draws.add_groups({name: group})
+
+
+def copied(draws: InferenceData) -> InferenceData:
+    """Return draws that can be changed without changing these; log-likelihoods of people, which are large, are shared.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> draws = inference_data(posterior=xr.Dataset({"slope": (("chain", "draw"), [[0.5, 0.7]])}))
+    >>> copied(draws)["posterior"]["slope"].values[0, 0] = 0.0
+    >>> float(draws["posterior"]["slope"][0, 0])
+    0.5
+    """
+    groups = {name: group_of(draws, name) for name in group_names(draws)}
+    return inference_data(**{name: group.copy(deep=name != "log_likelihood") for name, group in groups.items()})
 
 
 def pareto_smoothed(log_weights: np.ndarray, efficiency: float = 1.0) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import fetch_openml
 
+from causalaudit.arguments import check_count, check_types
 from causalaudit.errors import DataError
 from causalaudit.randomness import generator
 
@@ -57,8 +58,8 @@ def make_loan(n: int = 5000, seed: int = 0) -> pd.DataFrame:
     >>> bool((women.salary_if_male >= women.salary).all())
     True
     """
-    if n < 1:
-        raise DataError(f"n is {n}, but there must be at least one applicant.")
+    check_types(make_loan, locals())
+    check_count("n", n)
     rng = generator(seed, "make_loan")
     female = rng.random(n) < 0.35
     salary_if_male = 10_000.0 * rng.poisson(10, n)
@@ -108,8 +109,8 @@ def make_compas(n: int = 6000, seed: int = 0) -> pd.DataFrame:
     >>> people.groupby("race").decile_score.mean().idxmax()
     'African-American'
     """
-    if n < 1:
-        raise DataError(f"n is {n}, but there must be at least one defendant.")
+    check_types(make_compas, locals())
+    check_count("n", n)
     rng = generator(seed, "make_compas")
     races = ["African-American", "Asian", "Caucasian", "Hispanic", "Native American", "Other"]
     race = rng.choice(races, n, p=[0.51, 0.01, 0.33, 0.08, 0.01, 0.06])
@@ -173,8 +174,8 @@ def make_law_school(n: int = 20_000, seed: int = 0) -> pd.DataFrame:
     >>> bool((nonwhite.LSAT_if_white >= nonwhite.LSAT).all())
     True
     """
-    if n < 1:
-        raise DataError(f"n is {n}, but there must be at least one applicant.")
+    check_types(make_law_school, locals())
+    check_count("n", n)
     rng = generator(seed, "make_law_school")
     female, nonwhite = rng.random(n) < 0.44, rng.random(n) < 0.16
     lsat = 37.8 - 0.6 * female + 5.2 * rng.standard_normal(n)
@@ -200,6 +201,7 @@ def load_loan(path: str | Path | None = None) -> pd.DataFrame:
     pandas.DataFrame
         `gender` (male, female), `salary` and `balance` in dollars, `approved` (0, 1).
     """
+    check_types(load_loan, locals())
     columns = "Gender AnnualSalary AccountBalance LoanApproval"
     raw = _read("loan_application.csv", path, "the public repository of the paper", columns, sep="|")
     return pd.DataFrame(
@@ -222,6 +224,7 @@ def load_law_school(path: str | Path | None = None) -> pd.DataFrame:
         groups), `LSAT` (10 to 48, a tenth of the rows not whole), `UGPA` (0 to 4.2) and `ZFYA` (standardised
         first-year average).
     """
+    check_types(load_law_school, locals())
     columns = "sex race_nonwhite race LSAT UGPA ZFYA"
     raw = _read("law_school.csv", path, "the public repository of the situation-testing paper", columns, sep="|")
     both = (raw["sex"] == "Female") & (raw["race_nonwhite"] == "NonWhite")
@@ -248,6 +251,7 @@ def load_compas(path: str | Path | None = None) -> pd.DataFrame:
         days_b_screening_arrest, c_charge_degree, is_recid, decile_score, score_text, two_year_recid`; index `id`.
         `days_b_screening_arrest` is missing for 307 people.
     """
+    check_types(load_compas, locals())
     names = ("compas_two_years.csv", "compas-scores-two-years.csv")
     columns = (
         "sex age age_cat race juv_fel_count juv_misd_count juv_other_count priors_count days_b_screening_arrest "
@@ -255,6 +259,12 @@ def load_compas(path: str | Path | None = None) -> pd.DataFrame:
     )
     raw = _read(names, path, "ProPublica's repository compas-analysis", f"id {columns}")
     return raw.set_index("id")[columns.split()]
+
+
+_ADULT = (
+    "age workclass fnlwgt education education-num marital-status occupation relationship race sex capital-gain "
+    "capital-loss hours-per-week native-country income"
+)
 
 
 def load_adult(path: str | Path | None = None) -> pd.DataFrame:
@@ -267,9 +277,10 @@ def load_adult(path: str | Path | None = None) -> pd.DataFrame:
         relationship, race, sex, capital-gain, capital-loss, hours-per-week, native-country, income` (<=50K, >50K), and,
         if read from a file that has it, `split` (train, test). Unknown values are missing.
     """
+    check_types(load_adult, locals())
     found = _find("adult.csv.gz", path) or _find("adult.csv", path)
     if found is not None:
-        return pd.read_csv(found, na_values="?", skipinitialspace=True)
+        return _read_csv(found, _ADULT, "the UCI repository", na_values="?", skipinitialspace=True)
     try:
         table = fetch_openml("adult", version=2, as_frame=True, data_home=str(_cache()), parser="pandas").frame
     except OSError as error:
@@ -296,6 +307,7 @@ def load_german_credit(path: str | Path | None = None, version: str = "statlog")
         `status, duration, credit_history, purpose, amount, savings, ..., foreign_worker`, as the publisher names them,
         and the two columns named above.
     """
+    check_types(load_german_credit, locals())
     if version == "statlog":
         return _read(
             "german_credit_statlog.csv", path, "the UCI repository, with a header", "personal_status_sex class"
@@ -317,7 +329,17 @@ def _read(
     found = next((file for file in (_find(name, path) for name in candidates) if file is not None), None)
     if found is None:
         raise _missing(candidates, source)
-    table = pd.read_csv(found, **options)
+    return _read_csv(found, columns, source, **options)
+
+
+def _read_csv(found: Path, columns: str, source: str, **options: Any) -> pd.DataFrame:
+    """Read a file, and refuse one that is no table, or another one."""
+    try:
+        table = pd.read_csv(found, **options)
+    except (ValueError, OSError, EOFError) as error:  # no csv, no text, not compressed as its name says
+        raise DataError(
+            f"{found.name!r} cannot be read as a table ({error}): it is not the file from {source}."
+        ) from error
     lacking = [column for column in columns.split() if column not in table.columns]
     if lacking:
         raise DataError(f"{found.name!r} lacks the columns {', '.join(lacking)}: it is not the file from {source}.")
@@ -326,6 +348,8 @@ def _read(
 
 def _find(name: str, path: str | Path | None) -> Path | None:
     if path is not None:
+        if not str(path):
+            raise DataError("path is empty, but must be a file or a folder; None looks where the data usually are.")
         given = Path(path)
         if given.is_file():
             return given

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_value
+from causalaudit.callbacks import answer_of
 from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.errors import DataError
 from causalaudit.people import distinct_rows
@@ -42,7 +44,8 @@ class Asked:
 
     Notes
     -----
-    A decision is about one person at a time: where many rows are alike, each distinct one is asked about once.
+    A decision is about one person at a time: where many rows are alike, each distinct one is asked about once. It is
+    given copies, and a Series that it returns is aligned by label.
 
     Examples
     --------
@@ -57,11 +60,13 @@ class Asked:
     def __init__(
         self, decision: Decision, favourable: Any = 1, reads: Sequence[str] | None = None, labels_only: bool = False
     ) -> None:
-        if not isinstance(decision, str) and not callable(decision) and not hasattr(decision, "predict"):
+        asked = callable(decision) or hasattr(decision, "predict")
+        if isinstance(decision, type) or not (isinstance(decision, str) or asked):
             raise DataError(
                 "A decision is a column, a function of a table or a fitted classifier, but this is "
-                f"{type(decision).__name__}."
+                f"{f'the class {decision.__name__}' if isinstance(decision, type) else type(decision).__name__}."
             )
+        check_value("favourable", favourable)
         self.decision, self.favourable, self.labels_only = decision, favourable, labels_only
         self.reads = None if reads is None else list(reads)
         self.has_probabilities = False
@@ -106,7 +111,7 @@ class Asked:
         """Ask about some people; a column that a decision reads and is not given is an error for its user."""
         ask: Any = self.decision.predict if hasattr(self.decision, "predict") else self.decision
         try:
-            return np.asarray(ask(people))
+            return np.asarray(answer_of(ask, people, "The decision"))
         except (KeyError, AttributeError) as error:
             raise DataError(
                 f"The decision failed with {type(error).__name__}: {error}. It is given the columns "

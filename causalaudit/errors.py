@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Collection
-from numbers import Integral
 from typing import Any
 
 
@@ -41,14 +40,8 @@ class CausalAuditWarning(UserWarning):
     """Base of every warning raised on purpose by causalaudit."""
 
 
-def check_count(name: str, value: Any) -> None:
-    """Refuse what is not a whole number of at least one."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise DataError(f"{name} is {value!r}, but must be a whole number of at least 1.")
-
-
-def nearest(name: str, names: Collection[Any]) -> str:
+def nearest(name: Any, names: Collection[Any]) -> str:
     """Return a hint at the names most like `name`, or at all of them; columns may be named by numbers."""
     texts = {str(one): one for one in names}
-    close = difflib.get_close_matches(name, list(texts), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(name), list(texts), n=1, cutoff=0.5)
     return f"did you mean {texts[close[0]]!r}?" if close else f"there are {', '.join(map(repr, names)) or 'none'}."

@@ -1,5 +1,6 @@
 """Figures: their one style, where a plot is drawn if nobody says where, and an estimate beside an interval."""
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,8 @@ RED, BLUE, NAVY, AMBER, GREEN, PURPLE = "#b3272d", "#4d90c8", "#1b3c66", "#d9921
 PALETTE = (RED, BLUE, NAVY, AMBER, GREEN, PURPLE)
 MARKERS = ("o", "s", "^", "D", "v", "P")  # beside the colours, for whom these are not enough
 GREY, PALE, INK = "#7f7f7f", "#d9d9d9", "#222222"
+
+_DOLLAR = re.compile(r"(?<!\\)\$")  # one that is not marked as such
 
 _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -48,6 +51,32 @@ def own_axes(ax: "Axes | None", size: tuple[float, float] | None = None) -> "Axe
         return ax
     with plt.rc_context(_STYLE):
         return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def as_written(ax: "Axes") -> "Axes":
+    """Return axes whose words are shown as they are written: a dollar in a level or a name begins no mathematics.
+
+    Examples
+    --------
+    >>> ax = own_axes(None)
+    >>> text = ax.set_title("from $5 to $x_{")
+    >>> as_written(ax).get_title()
+    'from $5 to $x_{'
+    >>> text.get_parse_math()
+    False
+    """
+    from matplotlib.text import Text
+    from matplotlib.ticker import FixedFormatter, FuncFormatter
+
+    for axis in (ax.xaxis, ax.yaxis):  # ticks of numbers keep their powers of ten
+        if isinstance(axis.get_major_formatter(), FixedFormatter | FuncFormatter):
+            for tick in axis.get_major_ticks():
+                tick.label1.set_parse_math(False)
+                tick.label2.set_parse_math(False)
+    for text in ax.findobj(Text):
+        if _DOLLAR.search(text.get_text()) and "mathdefault" not in text.get_text():
+            text.set_parse_math(False)
+    return ax
 
 
 def mark_outside(ax: "Axes", x: Any, y: Any, outside: Any, colour: str) -> None:

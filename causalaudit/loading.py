@@ -4,8 +4,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from causalaudit.arguments import check_types
 from causalaudit.errors import SavedFileError
-from causalaudit.storage import read_artefact
+from causalaudit.storage import believing, read_artefact
 
 if TYPE_CHECKING:
     from causalaudit.scm import SCM
@@ -45,6 +46,12 @@ def load(path: str | Path, scm: "SCM | None" = None) -> Any:
     SavedFileError
         If the file is damaged, of another version, or a posterior of another program.
 
+    Notes
+    -----
+    Nothing in a file is run, and what it claims of itself is checked before it is believed: a file that was altered is
+    refused or read as what it says, and takes no more memory than some times its size. But it carries a checksum, which
+    finds damage, and no signature: who alters numbers on purpose can compute it anew. Load what you trust.
+
     Examples
     --------
     >>> import tempfile, pandas as pd, causalaudit as ca
@@ -54,6 +61,7 @@ def load(path: str | Path, scm: "SCM | None" = None) -> Any:
     ...     ca.load(f"{folder}/worlds.nc")
     Counterfactuals under do(gender): 1 draws of 2 people
     """
+    check_types(load, locals())
     if Path(path).is_dir():
         return import_module("causalaudit.counterfactuals").open_draws(path)
     artefact = read_artefact(path)
@@ -66,4 +74,6 @@ def load(path: str | Path, scm: "SCM | None" = None) -> Any:
     if artefact.kind not in _READERS:
         raise SavedFileError(f"{Path(path).name!r} holds a {artefact.kind!r}, which this version does not know.")
     module, name = _READERS[artefact.kind]
-    return getattr(import_module(module), name).from_artefact(artefact)
+    reader = getattr(import_module(module), name)
+    with believing(Path(path).name):
+        return reader.from_artefact(artefact)

@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from causalaudit.errors import DataError, check_count, nearest
+from causalaudit.arguments import check_name, check_names, check_value, shown
+from causalaudit.errors import DataError, nearest
+from causalaudit.randomness import label_places
 from causalaudit.storage import storable
 
 FEW_VALUES = 10  # distinct numbers, up to which a column counts as discrete unless it is declared
@@ -16,32 +17,7 @@ _MOST_CELLS = 2**12  # combinations of whole numbers that are told apart by coun
 _LARGEST = 2.0**62  # the largest number that a row of codes may be written as
 
 Protected = str | Mapping[str, Any]
-
-
-# Numbers
-
-
-def check_share(name: str, value: Any, one: bool = False) -> float:
-    """Return a number between 0 and 1; refuse the ends, unless `one` admits 1."""
-    ends = "above 0 and at most 1" if one else "between 0 and 1"
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
-    if not (0 < number < 1 or (one and number == 1)):
-        raise DataError(f"{name} is {value!r}, but must be a number {ends}.")
-    return number
-
-
-def check_seed(seed: Any) -> int:
-    """Return a seed: a whole number of at least 0."""
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise DataError(f"seed is {seed!r}, but must be a whole number of at least 0.")
-    return int(seed)
-
-
-def check_draws(draws: Any) -> int | None:
-    """Return a number of draws; None means all that there are."""
-    if draws is not None:
-        check_count("draws", draws)
-    return None if draws is None else int(draws)
+FORMS = "{column: level} or {column: (level, reference)}, the protected level first"  # of `protected`
 
 
 # Tables and columns
@@ -60,7 +36,7 @@ def check_table(data: pd.DataFrame) -> None:
 
 def find_column(data: pd.DataFrame, name: Any, role: str) -> "pd.Series[Any]":
     """Return a column, in which values may be missing; `role` says what it is to the reader of an error."""
-    if name not in data.columns:
+    if check_name(role, name) not in data.columns:
         raise DataError(f"The {role} {name!r} is not in data: {nearest(str(name), [*map(str, data.columns)])}")
     column = data[name]
     if isinstance(column, pd.DataFrame):
@@ -78,7 +54,23 @@ def pick_column(data: pd.DataFrame, name: Any, role: str) -> "pd.Series[Any]":
             "the missing value a name; they are not dropped silently. If a program models the column, its posterior "
             "completes them, draw by draw: `for people, worlds in ca.counterfactuals(posterior, do).completions()`."
         )
+    check_cells(column, role)
     return column
+
+
+def check_cells(column: "pd.Series[Any]", role: str) -> None:
+    """Refuse cells that cannot be told apart or counted: lists, dicts, tables."""
+    if column.dtype in (np.float16, np.complex128):
+        raise DataError(f"The {role} {column.name!r} is of the type {column.dtype}: make it column.astype(float).")
+    if column.dtype != object:
+        return
+    several = {kind for kind in set(map(type, column.array)) if kind.__hash__ is None or issubclass(kind, tuple)}
+    for label, cell in column.items() if several else ():
+        if type(cell) in several:
+            raise DataError(
+                f"The {role} {column.name!r} holds {shown(cell)} for the person {label!r}, but a cell must be a "
+                "number, a text or another single value."
+            )
 
 
 def check_features(
@@ -105,7 +97,7 @@ def check_features(
         raise DataError(f"features is the text {features!r}, but must be a list of columns: [{features!r}].")
     if not isinstance(features, Collection) or isinstance(features, Mapping):
         raise DataError(f"features is {features!r}, but must be a list of columns.")
-    names = list(features)
+    names = check_names("features", features)
     if not names:
         raise DataError("features is empty: list at least one column.")
     for name in names:
@@ -253,17 +245,16 @@ def distinct_on_grid(columns: Sequence[np.ndarray]) -> DistinctRows | None:
     return DistinctRows(first[used], place[index], counts[used])
 
 
-def draw_part(strata: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Draw a share of the people of each stratum, as flags: a part that is like the whole.
+def draw_part(strata: np.ndarray, share: float, rng: np.random.Generator, index: "pd.Index[Any]") -> np.ndarray:
+    """Draw a share of the people of each stratum, by label, as flags: a part that is like the whole.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> part = draw_part(np.array([0, 0, 0, 0, 1, 1]), 0.5, np.random.default_rng(0))
+    >>> part = draw_part(np.array([0, 0, 0, 0, 1, 1]), 0.5, np.random.default_rng(0), pd.RangeIndex(6))
     >>> int(part[:4].sum()), int(part[4:].sum())
     (2, 1)
     """
-    order = rng.permutation(len(strata))
+    order = np.argsort(label_places(index))[rng.permutation(len(strata))]
     chosen = np.zeros(len(order), dtype=bool)
     for stratum in np.unique(strata):
         people = order[strata[order] == stratum]
@@ -349,14 +340,13 @@ def read_protected(
     >>> read_protected(people, {"race": ("Black", "White")}).words
     'race = Black against White'
     """
-    forms = "{column: level} or {column: (level, reference)}, the protected level first"
     if isinstance(protected, str) and not bare:
         shown = _shown_levels(data, protected)
         raise DataError(
-            f"protected is the bare column {protected!r}, but must say which level is protected: {forms}{shown}."
+            f"protected is the bare column {protected!r}, but must say which level is protected: {FORMS}{shown}."
         )
     if not isinstance(protected, str) and (not isinstance(protected, Mapping) or len(protected) != 1):
-        raise DataError(f"protected is {protected!r}, but must be {forms}{' or a column of two levels' * bare}.")
+        raise DataError(f"protected is {protected!r}, but must be {FORMS}{' or a column of two levels' * bare}.")
     column: Any = protected if isinstance(protected, str) else next(iter(protected))
     values = pick_column(data, column, "protected column")
     found = levels_of(values) if levels is None else [level for level in levels if bool((values == level).any())]
@@ -367,9 +357,13 @@ def read_protected(
                 f"name them, the protected one first, as in protected={{{column!r}: ({found[-1]!r}, {found[0]!r})}}."
             )
         return Groups(column, found[1], found[0])
+    if isinstance(protected[column], tuple) and not protected[column]:
+        raise DataError(f"protected is {protected!r}, but must be {FORMS}.")
     level, *reference = protected[column] if isinstance(protected[column], tuple) else (protected[column],)
+    for name in (level, *reference):
+        check_value(f"A level of {column!r} in protected", name)
     if len(reference) > 1 or reference == [level]:
-        raise DataError(f"protected is {protected!r}, but must name one level, or it and one other: {forms}.")
+        raise DataError(f"protected is {protected!r}, but must name one level, or it and one other: {FORMS}.")
     for name in (level, *reference):
         if name not in found:
             raise DataError(f"Nobody in data has {column!r} equal to {name!r}; its levels are {_listed(found)}.")

@@ -1,12 +1,13 @@
 """One way to do long work: in pieces that fit, in parallel if the user says so, with a progress bar if it is long."""
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
-from joblib.parallel import get_active_backend
+from joblib.parallel import ThreadingBackend, get_active_backend
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -34,20 +35,40 @@ def parallel(
 ) -> Generator[Result]:
     """Yield ``function(task)`` for each task, in order, as soon as it is there.
 
-    `joblib.parallel_config` decides on workers; by default there is one. Interrupting keeps what was
-    yielded. What a task does in parallel itself is done one after another by its worker.
+    `joblib.parallel_config` decides on workers; by default there is one. Where it asks for threads, there are as many
+    processes: a process runs one program at a time, and a thread cannot be stopped when others fail or are interrupted.
+    Interrupting keeps what was yielded. What a task does in parallel itself is done one after another by its worker.
+    What `function` holds is sent to workers ahead, and not with each task: tables belong there.
     """
     backend, _ = get_active_backend()
-    kind = "generator" if backend.supports_return_generator else "list"  # that of ray returns all results at once
-    results = Parallel(return_as=kind)(delayed(_by_one_worker)(function, task) for task in tasks)
+    settings: dict[str, Any] = {"return_as": "generator" if backend.supports_return_generator else "list"}  # as ray's
+    if isinstance(backend, ThreadingBackend):
+        settings |= {"backend": "loky", "prefer": None, "require": None}
+    held = _held_by_workers(backend, function)
+    results = Parallel(**settings)(delayed(_by_one_worker)(held, task) for task in tasks)
     yield from watched(results, len(tasks), description, progress)
 
 
+def _held_by_workers(backend: Any, function: Callable[[Task], Result]) -> Any:
+    """Return what stands for a function in tasks: on a cluster of dask a reference to what every worker holds.
+
+    Every one of them, since what only one holds is lost if that is killed. Loky maps large arrays into memory itself.
+    """
+    client: Any = getattr(backend, "client", None)  # that of dask has one; nobody who has no cluster imports it
+    return function if client is None else client.scatter(function, broadcast=True, hash=False)
+
+
 def _by_one_worker(function: Callable[[Task], Result], task: Task) -> Result:
-    # A worker of a dask cluster that waits for others begins another task meanwhile, in a second thread; but Pyro's
-    # handlers and torch's default precision are those of a whole process.
+    # A worker of a dask cluster that waits for others begins another task meanwhile, in a second thread, which would
+    # wait for the first where a program is run.
     with parallel_config("sequential"):
-        return function(task)
+        return _here(function)(task)
+
+
+def _here(held: Any) -> Any:
+    """Return the function itself where joblib works in this process, as it does if a cluster has one worker left."""
+    distributed: Any = sys.modules.get("distributed")
+    return held.result() if distributed is not None and isinstance(held, distributed.Future) else held
 
 
 def say(line: str, progress: bool = True) -> None:

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 from zlib import crc32
 
 import numpy as np
+import pandas as pd
 from pyro.util import get_rng_state, set_rng_seed, set_rng_state
+
+from causalaudit.global_state import one_thread
 
 # The smallest uniform we hand out; log(0) never happens, and 1.0 is never drawn by numpy.
 _SMALLEST_UNIFORM = 2.0**-54
@@ -43,6 +47,26 @@ def uniforms(seed: int, key: str, draws: np.ndarray, shape: tuple[int, ...]) -> 
     return np.maximum(out, _SMALLEST_UNIFORM, out=out)
 
 
+def label_places(index: "pd.Index[Any]") -> np.ndarray:
+    """Return the place of each label among all labels in order: random numbers go by it, whatever the order of rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> label_places(pd.Index(["cem", "ann", "bob"])).tolist(), label_places(pd.RangeIndex(3)).tolist()
+    ([2, 0, 1], [0, 1, 2])
+    """
+    if index.is_monotonic_increasing:
+        return np.arange(len(index))
+    try:
+        order = index.argsort()
+    except TypeError:  # labels of several kinds
+        order = np.argsort([f"{type(label).__name__} {label!r}" for label in index], kind="stable")
+    places = np.empty(len(index), dtype=int)
+    places[order] = np.arange(len(index))
+    return places
+
+
 def dirichlet_weights(seed: int, key: str, draws: Iterable[int], people: int) -> np.ndarray:
     """Draw weights of people with mean one, for each draw (rows): the Bayesian bootstrap.
 
@@ -58,9 +82,10 @@ def dirichlet_weights(seed: int, key: str, draws: Iterable[int], people: int) ->
 @contextmanager
 def seeded(seed: int, *key: str | int) -> Iterator[None]:
     """Seed torch, numpy and `random` for the block, and put their states back after it."""
-    state = get_rng_state()
-    try:
-        set_rng_seed(int(spawn(seed, *key).generate_state(1)[0]))
-        yield
-    finally:
-        set_rng_state(state)
+    with one_thread():
+        state = get_rng_state()
+        try:
+            set_rng_seed(int(spawn(seed, *key).generate_state(1)[0]))
+            yield
+        finally:
+            set_rng_state(state)

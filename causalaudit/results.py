@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_types
 from causalaudit.arviz_versions import InferenceData
+from causalaudit.errors import SavedFileError
 from causalaudit.markup import bold, paragraph, piece, table
 from causalaudit.storage import Artefact, pack, unpack, write_artefact
 
@@ -124,13 +126,22 @@ class SavedResult:
         Functions and fitted models are not saved: what needs them says so after loading. The file is written under a
         temporary name and renamed.
         """
+        check_types(SavedResult.save, locals())
         content, arrays = pack(self)
         write_artefact(path, self.KIND, {"content": content}, {"arrays": arrays})
 
     @classmethod
     def from_artefact(cls, artefact: Artefact) -> "SavedResult":
-        """Return the result that a file holds."""
-        result: SavedResult = unpack(artefact.header["content"], artefact.groups["arrays"])
+        """Return the result that a file holds.
+
+        Raises
+        ------
+        SavedFileError
+            If it holds something else.
+        """
+        result = unpack(artefact.header["content"], artefact.groups["arrays"])
+        if type(result) is not cls:
+            raise SavedFileError(f"The file holds a {type(result).__name__} where a {cls.__name__} should be.")
         return result
 
 

@@ -88,6 +88,7 @@ import pyro.distributions as dist
 import torch
 from torch.distributions.transforms import AffineTransform, SigmoidTransform
 
+from causalaudit.arguments import check_types
 from causalaudit.errors import DataError
 from causalaudit.scm import SCM
 
@@ -164,6 +165,7 @@ def prepare(people: pd.DataFrame) -> pd.DataFrame:
     >>> prepared[["marital-status", "occupation"]].iloc[0].to_list(), prepared["capital"].item()
     (['Formerly-married', 'Unknown'], 1)
     """
+    check_types(prepare, locals())
     lacking = [
         name for name in ["education-num", *_COARSE, "capital-gain", "capital-loss"] if name not in people.columns
     ]

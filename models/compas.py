@@ -60,7 +60,9 @@ import pyro.distributions as dist
 import torch
 from torch.distributions.transforms import AffineTransform
 
+from causalaudit.arguments import check_types
 from causalaudit.errors import DataError
+from causalaudit.people import find_column, pick_column
 from causalaudit.scm import SCM
 
 LEVELS = {
@@ -95,6 +97,7 @@ def prepare(people: pd.DataFrame, screened: bool = True) -> pd.DataFrame:
     >>> len(prepare(people, screened=False))
     1
     """
+    check_types(prepare, locals())
     _check_columns(people, ["race", *(_SCREENING if screened else [])])
     kept = people["race"].isin(LEVELS["race"])
     return people[kept & _screened(people) if screened else kept]
@@ -123,6 +126,7 @@ def scan_table(people: pd.DataFrame) -> pd.DataFrame:
     >>> scan_table(people)[["age_group", "priors", "prediction", "recommendation"]].values.tolist()
     [['under 25', 'none', 0.5, 1], ['25 and over', 'over 5', 0.5, 1]]
     """
+    check_types(scan_table, locals())
     _check_columns(people, [*_SCREENING, "age", "priors_count", "decile_score", "two_year_recid"])
     kept = people[_screened(people)]
     return kept.assign(
@@ -134,13 +138,19 @@ def scan_table(people: pd.DataFrame) -> pd.DataFrame:
 
 
 def _screened(people: pd.DataFrame) -> "pd.Series[bool]":
-    return people["days_b_screening_arrest"].between(-30, 30) & (people["is_recid"] != -1)
+    days = people["days_b_screening_arrest"].astype(float)
+    return days.between(-30, 30) & (people["is_recid"] != -1)
 
 
 def _check_columns(people: pd.DataFrame, needed: list[str]) -> None:
     lacking = [name for name in needed if name not in people.columns]
     if lacking:
         raise DataError(f"The table lacks the columns {', '.join(lacking)} of ProPublica's file.")
+    for name in needed:
+        # Of 307 people it is not known when they were screened; ProPublica leaves them out.
+        column = (find_column if name == "days_b_screening_arrest" else pick_column)(people, name, "column")
+        if name != "race" and not pd.api.types.is_any_real_numeric_dtype(column):
+            raise DataError(f"{name!r} must be a number, as in ProPublica's file, but is of the type {column.dtype}.")
 
 
 def _effects(variable: str, *terms: str) -> list[torch.Tensor]:

@@ -68,6 +68,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from torch.distributions.transforms import AffineTransform
 
+from causalaudit.arguments import check_types
 from causalaudit.errors import DataError
 from causalaudit.scm import SCM
 
@@ -114,6 +115,7 @@ def scan_table(customers: pd.DataFrame) -> pd.DataFrame:
     >>> scan_table(customers)[["gender", "marital_status", "housing"]].values.tolist()
     [['female', 'non-single', 'rent'], ['male', 'single', 'own'], ['male', 'non-single', 'free']]
     """
+    check_types(scan_table, locals())
     lacking = [name for name in (*_STATLOG, "age", "class") if name not in customers.columns]
     if lacking:
         raise DataError(f"The table lacks the columns {', '.join(lacking)} of the Statlog data.")

@@ -1,8 +1,10 @@
 """The same bits on a cluster of dask: chains, chunks, permutations, whole worlds."""
 
 import os
+import signal
 import subprocess
 import sys
+from functools import partial
 
 import joblib
 import numpy as np
@@ -10,9 +12,11 @@ import pandas as pd
 import pyro
 import pyro.distributions as dist
 import pytest
+import torch
 
 import causalaudit as ca
 from causalaudit.errors import DataError
+from causalaudit.inference.calibration import calibrate
 from causalaudit.progress import parallel
 
 distributed = pytest.importorskip("distributed", reason="needs dask: pip install causalaudit[cluster]")
@@ -42,6 +46,14 @@ def equal_score(n):
         pyro.sample("score", dist.Normal(base, spread))
 
 
+def apart(n):
+    """No parameter enters two sites: each site is fitted on its own."""
+    mean, chance = pyro.sample("mean", dist.Normal(10.0, 5.0)), pyro.sample("chance", dist.Beta(1.0, 1.0))
+    with pyro.plate("individuals", n):
+        pyro.sample("score", dist.Normal(mean, 3.0))
+        pyro.sample("hired", dist.Bernoulli(chance))
+
+
 def audit(posterior):
     people = posterior.data
     worlds = ca.counterfactuals(posterior, {"sex": "m"}, rows=people.sex == "f", chunk=10, progress=False)
@@ -59,7 +71,7 @@ def cluster():
     """Two workers, each a process with one thread and a memory of its own."""
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit="2GiB"
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit="2GiB"
         ) as local,
         distributed.Client(local),
     ):
@@ -148,9 +160,101 @@ def test_worlds(cluster, posteriors):
         pd.testing.assert_frame_equal(getattr(here, name), getattr(there, name), check_exact=True)
 
 
+def test_fits_by_component(cluster, people):
+    def by_component():
+        scm = ca.SCM(normal_score, levels=LEVELS)
+        return ca.fit(scm, people[["sex", "score"]], "laplace", draws=40, chains=2, seed=7, progress=False).idata
+
+    def three_components():
+        return ca.fit(ca.SCM(apart), people[["score", "hired"]], draws=40, chains=2, seed=7, progress=False).idata
+
+    for task in (by_component, three_components):
+        here, there = task(), on_the_cluster(task)
+        for group in ("posterior", "log_prior", "sample_stats"):
+            assert here[group].identical(there[group])
+
+
+def test_calibration(cluster, tmp_path):
+    def ranks(**more):
+        return calibrate(ca.SCM(mean_alone), n=20, data_sets=4, draws=9, seed=2, progress=False, **more).ranks
+
+    here, there = ranks(), on_the_cluster(lambda: ranks(path=tmp_path / "ranks.jsonl"))
+    pd.testing.assert_frame_equal(here, there, check_exact=True)
+    pd.testing.assert_frame_equal(here, ranks(path=tmp_path / "ranks.jsonl"), check_exact=True)
+
+
+class Sent:
+    """A large table that notes where it arrives."""
+
+    def __init__(self, notes):
+        self.notes, self.table = notes, np.arange(200_000.0)
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        with self.notes.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+
+    def total(self, power):
+        return float((self.table ** (power % 7)).sum())
+
+
+@pytest.mark.parametrize("bound", ["a method", "a partial"])
+def test_a_large_table_is_sent_to_the_workers_ahead_and_not_with_each_task(cluster, tmp_path, bound):
+    sent = Sent(tmp_path / "notes")
+    function = sent.total if bound == "a method" else partial(Sent.total, sent)
+    found = on_the_cluster(lambda: list(parallel(function, range(40), "Powers", progress=False)))
+    assert found == [sent.total(power) for power in range(40)]
+    arrived = sent.notes.read_text().split()
+    assert len(arrived) <= 8  # dask moves it between its two workers; with each task it would be 80
+    assert str(os.getpid()) not in arrived
+
+
+def killing(task, flag):
+    """Kill the worker that does this, the first time."""
+    try:
+        flag.touch(exist_ok=False)
+    except FileExistsError:
+        return task
+    return os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_is_killed_among_tasks(cluster, tmp_path):
+    def root(number):
+        if number == 5:
+            killing(number, tmp_path / "killed")
+        return number**0.5
+
+    found = on_the_cluster(lambda: list(parallel(root, range(12), "Roots", progress=False)))
+    assert (tmp_path / "killed").exists()
+    assert found == [number**0.5 for number in range(12)]
+
+
 def test_an_error_of_a_worker_is_ours(cluster, posteriors):
     def wrong(posterior):
         return 1 if "gap" in posterior.parameters() else audit(posterior)
 
     with pytest.raises(DataError, match="audit must return the result of an auditor, but returned int in 'gap'"):
         on_the_cluster(lambda: ca.compare_worlds(posteriors, wrong, "equal", progress=False))
+
+
+def test_a_cluster_of_one_worker_is_asked_where_joblib_works_here(posteriors):
+    """Joblib then does not send tasks at all: what workers hold is needed in this process."""
+    here = ca.compare_worlds(posteriors, audit, progress=False)
+    one = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with distributed.Client(**one):
+        there = on_the_cluster(lambda: ca.compare_worlds(posteriors, audit, progress=False))
+    pd.testing.assert_frame_equal(here.table, there.table, check_exact=True)
+
+
+def test_workers_that_are_threads_of_this_process(posteriors):
+    """They run one program at a time."""
+
+    def worlds():
+        return ca.compare_worlds(posteriors, audit, progress=False)
+
+    here = worlds()
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0"):
+        there = on_the_cluster(worlds)
+    assert torch.get_default_dtype() == torch.float32
+    for name in ("table", "loo", "headline"):
+        pd.testing.assert_frame_equal(getattr(here, name), getattr(there, name), check_exact=True)

@@ -138,7 +138,7 @@ def test_make_loan_shares(loans):
 
 @pytest.mark.parametrize("n", [0, -5])
 def test_make_loan_needs_somebody(n):
-    with pytest.raises(DataError, match=f"n is {n}, but there must be at least one applicant"):
+    with pytest.raises(DataError, match=f"n is {n}, but must be a whole number of at least 1"):
         datasets.make_loan(n)
 
 
@@ -189,7 +189,7 @@ def test_make_law_school_follows_its_equations(students):
 
 @pytest.mark.parametrize("n", [0, -5])
 def test_make_law_school_needs_somebody(n):
-    with pytest.raises(DataError, match=f"n is {n}, but there must be at least one applicant"):
+    with pytest.raises(DataError, match=f"n is {n}, but must be a whole number of at least 1"):
         datasets.make_law_school(n)
 
 

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import causalaudit as ca
+from causalaudit.figures import as_written, own_axes
 
 PACKAGE = Path(ca.__file__).parent
 
@@ -34,3 +35,13 @@ def test_a_plain_savefig_cuts_no_label_off():
 def test_no_plot_draws_into_whatever_is_open():
     for path in PACKAGE.rglob("*.py"):
         assert "gca()" not in path.read_text(encoding="utf-8"), path
+
+
+def test_dollars_are_no_mathematics():
+    ax = own_axes(None)
+    ax.set_title("cost: $ and $x_{")
+    ax.set_xticks([0, 1], ["$\\oops_{", "10$ to 20$"])
+    ax.plot([0, 1], [0, 1], label="$^{")
+    ax.legend()
+    as_written(ax).figure.canvas.draw()
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["$\\oops_{", "10$ to 20$"]

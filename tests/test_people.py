@@ -7,12 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from causalaudit.arguments import check_draws, check_seed, check_share
 from causalaudit.errors import DataError
 from causalaudit.people import (
-    check_draws,
     check_features,
-    check_seed,
-    check_share,
     codes_of,
     distinct_rows,
     kinds_of,

@@ -31,7 +31,7 @@ from causalaudit.adjustment.logistic import (
     regress,
     with_intercept,
 )
-from causalaudit.adjustment.outcome import OutcomeRegression, fit_estimator
+from causalaudit.adjustment.outcome import OutcomeRegression, check_estimator, fit_estimator
 from causalaudit.adjustment.propensity import (
     SMALLEST,
     Form,
@@ -63,6 +63,7 @@ __all__ = [
     "SplineBasis",
     "balance_table",
     "check_declared",
+    "check_estimator",
     "check_overlap",
     "coefficient_influence",
     "crossfit",

@@ -10,6 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
 from causalaudit.adjustment.logistic import predict_logistic, regress
+from causalaudit.arguments import shown
+from causalaudit.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +73,28 @@ def fit_estimator(
         Of the people; without weights all weigh alike.
     at
         The rows at which it predicts.
+
+    Raises
+    ------
+    DataError
+        If it predicts missing values.
     """
-    estimator = (
-        LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000) if model is None else clone(model)
-    )
+    rows, event, at = rows.copy(), event.copy(), at.copy()  # a step of a pipeline may work in place
+    expected = _expected_by(model, rows, event, None if weight is None else weight.copy(), at)
+    missing = int(np.isnan(expected).sum())
+    if missing:
+        raise DataError(
+            f"The model {type(model).__name__} predicts a missing value for {missing} of {len(expected)} rows, "
+            "but expectations must be numbers: fit it so that it predicts for everybody."
+        )
+    return expected
+
+
+def _expected_by(
+    model: Any, rows: np.ndarray, event: np.ndarray, weight: np.ndarray | None, at: np.ndarray
+) -> np.ndarray:
+    logistic = LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000)
+    estimator = logistic if model is None else clone(check_estimator("the model", model))
     if is_regressor(estimator):
         estimator.fit(rows, event, **_weighing(estimator, weight))
         return np.clip(np.asarray(estimator.predict(at), dtype=float), 0, 1)
@@ -88,6 +108,14 @@ def fit_estimator(
         return np.full(len(at), (event.sum() + 0.5) / (len(event) + 1))
     estimator.fit(rows, event.astype(int), **_weighing(estimator, weight))
     return np.asarray(estimator.predict_proba(at))[:, 1]
+
+
+def check_estimator(name: str, model: Any) -> Any:
+    """Return an estimator of scikit-learn: something that can be cloned, fitted and asked."""
+    asked = hasattr(model, "predict") or hasattr(model, "predict_proba")
+    if isinstance(model, type) or not asked or not all(hasattr(model, part) for part in ("get_params", "fit")):
+        raise DataError(f"{name} is {shown(model)}, but must be an estimator of scikit-learn, not yet fitted.")
+    return model
 
 
 def _weighing(estimator: Any, weight: np.ndarray | None) -> dict[str, np.ndarray]:

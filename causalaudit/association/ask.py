@@ -6,11 +6,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_share
 from causalaudit.association.ratio_bounds import clopper_pearson, ratio_to_greatest
 from causalaudit.association.result import ImpactRatiosResult
 from causalaudit.decisions import Asked, Decision
 from causalaudit.errors import DataError
-from causalaudit.people import check_features, check_share, check_table, find_column, levels_of
+from causalaudit.people import check_features, check_table, find_column, levels_of
 
 RATES = ("selection", "scoring")
 FOUR_FIFTHS = 0.8

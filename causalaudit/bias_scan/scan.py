@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from causalaudit.arguments import check_types
 from causalaudit.bias_scan.evidence.calibration import look_at_models
 from causalaudit.bias_scan.evidence.counterfactual_expectations import check_worlds
 from causalaudit.bias_scan.evidence.disparity import compare
@@ -13,7 +14,7 @@ from causalaudit.bias_scan.evidence.expected_people import ExpectedPeople, expec
 from causalaudit.bias_scan.evidence.misfit import warn_of_misfit
 from causalaudit.bias_scan.evidence.null_tables import p_value_of
 from causalaudit.bias_scan.evidence.search import FoundSubgroup, SubgroupSearch
-from causalaudit.bias_scan.evidence.stability import inclusion
+from causalaudit.bias_scan.evidence.stability import SEARCHED, inclusion
 from causalaudit.bias_scan.question.features import Bins, plain_bins
 from causalaudit.bias_scan.question.numbers import check_numbers, draws_to_make
 from causalaudit.bias_scan.question.scan_question import read_question
@@ -80,7 +81,8 @@ def scan_bias(
     direction
         "positive": the event is more frequent than expected; "negative": less.
     features
-        A list of the columns whose values form subgroups; default all others.
+        A list of the columns whose values form subgroups; default all others, but for texts and categories of which
+        hardly anybody shares a value (names, identifiers), which a warning names.
     adjust_for
         A list of the columns that the models see (Table 4 of the paper has two lists); default the features.
     bins
@@ -153,6 +155,7 @@ def scan_bias(
     >>> result.subgroup, result.certified
     ({'sex': ['a']}, True)
     """
+    check_types(scan_bias, locals())
     numbers = check_numbers(
         penalty=penalty, iterations=iterations, permutations=permutations, null=null, posterior_draws=posterior_draws,
         draws=draws, split=split, top=top, alpha=alpha, prob=prob, seed=seed,
@@ -174,6 +177,9 @@ def scan_bias(
     searched, measured = parts[0], parts[-1]
     search = SubgroupSearch.plan(
         searched.strata.cells, question.sizes, numbers["penalty"], numbers["iterations"], numbers["seed"]
+    )
+    search.announce(
+        1 + numbers["permutations"] + (0 if searched.draws is None else min(searched.draws.number, SEARCHED))
     )
     found = search.best(searched.evidence, numbers["top"])
     curves = look_at_models(searched)

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import networkx as nx
@@ -13,6 +12,7 @@ import torch
 import xarray as xr
 
 from causalaudit.errors import InterventionError
+from causalaudit.global_state import cached_property
 from causalaudit.inference import Posterior
 from causalaudit.inference.density.joint_latents import JointLatents
 from causalaudit.inference.density.marginal import Marginal, Marginals, marginal_of
@@ -47,6 +47,8 @@ class Abduction:
     positions: np.ndarray | None = None
     """The places of these people among all who were asked about, None if they are all."""
     total: int | None = None
+    stations: np.ndarray | None = None
+    """Where the random numbers of all who were asked about are, by label; None if in their order."""
 
     def __post_init__(self) -> None:
         for group in self.scm.vectors:
@@ -220,11 +222,12 @@ class Abduction:
         A person's numbers do not depend on who else is computed.
         """
         needed: Tensors = {}
-        n = self.total or len(self.people)
+        n, own = self.total or len(self.people), slice(None) if self.positions is None else self.positions
+        places = self.positions if self.stations is None else self.stations[own]
 
         def mine(name: str, shape: tuple[int, ...], axis: int) -> torch.Tensor:
             drawn = uniforms(self.seed, name, numbers, shape)
-            return torch.from_numpy(drawn if self.positions is None else drawn.take(self.positions, axis=axis))
+            return torch.from_numpy(drawn if places is None else drawn.take(places, axis=axis))
 
         for name in names:
             noise = self.mechanisms.noises[name]

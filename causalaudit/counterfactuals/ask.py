@@ -1,6 +1,6 @@
 """Counterfactuals by abduction, action and prediction, over all draws and people in one vectorised pass."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +9,19 @@ import pandas as pd
 import torch
 import xarray as xr
 
+from causalaudit.arguments import check_count, check_seed, check_types, check_value, shown
 from causalaudit.arviz_versions import group_names
+from causalaudit.callbacks import answer_of
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.bounded import AnyCoupling
 from causalaudit.counterfactuals.draws import CounterfactualDraws, Do, typed_frame
 from causalaudit.counterfactuals.on_disk import write_draws
-from causalaudit.errors import DataError, InterventionError, check_count, nearest
+from causalaudit.errors import DataError, InterventionError, nearest
 from causalaudit.inference import Posterior
 from causalaudit.inference.density.marginal_density import MarginalDensity
 from causalaudit.inference.density.patterns import check_missing
-from causalaudit.people import check_seed, check_table
+from causalaudit.people import check_table
+from causalaudit.randomness import label_places
 from causalaudit.scm import SCM
 from causalaudit.scm.columns import check_support
 from causalaudit.scm.handlers import Tensors
@@ -73,7 +76,8 @@ def counterfactuals(
         for programs all of whose variables are finite and known. They take 16 bytes × draws × people × values of the
         variables that the intervention reaches.
     seed
-        Same seed, same draws, whatever the chunks and the workers.
+        Same seed, same draws, whatever the chunks, the workers and the order of the rows: random numbers go by the
+        place of a person's label among the labels of all who are asked about.
     chunk
         Draws in one pass. By default so many that a variable takes 4 MiB in a pass; a pass holds a few dozen
         such arrays at once, besides the result, which takes 8 bytes (levels: 1) × draws × people × variables.
@@ -115,6 +119,7 @@ def counterfactuals(
     >>> worlds.dataset["salary"].dims
     ('draw', 'individual')
     """
+    check_types(counterfactuals, locals())
     check_posterior(posterior)
     scm = posterior.scm
     if chunk is not None:
@@ -130,6 +135,7 @@ def counterfactuals(
         None if edges is None else _check_edges(scm, edges),
         check_seed(seed),
         chunk,
+        stations=None if people.index.is_monotonic_increasing else label_places(people.index),
     )
     if folder is not None:
         if bounds:
@@ -165,10 +171,17 @@ def select_people(posterior: Posterior, data: pd.DataFrame | None, rows: Any) ->
     return people
 
 
+def _is_flat(rows: Any) -> bool:
+    try:
+        return np.ndim(rows) == 1 and not isinstance(rows, dict)
+    except ValueError:  # lists of several lengths
+        return False
+
+
 def _select(table: pd.DataFrame, rows: Any) -> pd.DataFrame:
     if rows is None:
         return table
-    if np.ndim(rows) == 0:
+    if not _is_flat(rows):
         raise DataError(f"rows is {rows!r}, but must be a mask or a collection of labels, for example [{rows!r}].")
     if isinstance(rows, pd.Series) and pd.api.types.is_bool_dtype(rows):
         if not rows.index.equals(table.index):
@@ -178,6 +191,8 @@ def _select(table: pd.DataFrame, rows: Any) -> pd.DataFrame:
         mask = np.asarray(rows)
         if mask.dtype == bool and len(mask) != len(table):
             raise DataError(f"rows is a mask of length {len(mask)}, but the data have {len(table)} rows.")
+        for label in mask if mask.dtype == object else ():
+            check_value("What rows names", label)
         missing = [] if mask.dtype == bool else [label for label in mask if label not in table.index]
         if missing:
             raise DataError(f"rows names {missing[0]!r}, which is not in the index of the data.")
@@ -198,8 +213,15 @@ def encode_do(scm: SCM, do: Do, people: pd.DataFrame) -> Tensors:
             raise InterventionError(f"{name!r} is a parameter of the program; only variables of people can be set.")
         if name not in scm.variables:
             raise InterventionError(f"There is no variable {name!r} to intervene on: {nearest(name, scm.variables)}")
-        tensors[name] = _encode_value(scm, name, value(people) if callable(value) else value, people)
+        tensors[name] = _encode_value(scm, name, _asked(name, value, people) if callable(value) else value, people)
     return tensors
+
+
+def _asked(name: str, function: Callable[[pd.DataFrame], Any], people: pd.DataFrame) -> Any:
+    try:
+        return answer_of(function, people, f"The function given for {name!r}")
+    except DataError as error:
+        raise InterventionError(str(error)) from error
 
 
 def _encode_value(scm: SCM, name: str, value: Any, people: pd.DataFrame) -> torch.Tensor:
@@ -228,7 +250,10 @@ def _encode_value(scm: SCM, name: str, value: Any, people: pd.DataFrame) -> torc
 
 
 def _check_edges(scm: SCM, edges: Edges) -> frozenset[tuple[str, str]]:
+    if isinstance(edges, str | dict) or not isinstance(edges, Collection):
+        raise InterventionError(f"edges is {shown(edges)}, but must be a list of pairs: [(cause, effect), …].")
     for edge in edges:
-        if isinstance(edge, str) or len(edge) != 2 or not scm.graph.has_edge(*edge):
+        pair = isinstance(edge, tuple | list) and len(edge) == 2 and all(isinstance(end, str) for end in edge)
+        if not pair or not scm.graph.has_edge(*edge):
             raise InterventionError(f"{edge!r} is not an edge of {scm.name!r}; its edges are {list(scm.graph.edges)}.")
     return frozenset((cause, effect) for cause, effect in edges)

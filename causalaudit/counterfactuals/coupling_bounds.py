@@ -10,12 +10,12 @@ in, and the sites before it choose between the states to which they lead (backwa
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from causalaudit.counterfactuals.finite_sites import Places, Site
 from causalaudit.errors import DataError
+from causalaudit.global_state import cached_property
 from causalaudit.progress import pieces
 
 # Numbers (draws x people x states) that one pass holds, 16 MiB; a handful of such arrays are alive at once.

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +9,21 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arguments import check_kind, check_types
 from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.bounded import AnyCoupling
-from causalaudit.errors import CausalAuditError, SavedFileError
-from causalaudit.people import check_table
+from causalaudit.counterfactuals.stored import check_content, check_dataset, check_values
+from causalaudit.errors import CausalAuditError, DataError, SavedFileError
+from causalaudit.global_state import cached_property
+from causalaudit.people import check_cells, check_table, find_column, pick_column
 from causalaudit.progress import pieces
 from causalaudit.scm.columns import typed
 from causalaudit.storage import Artefact, draws_in_memory, pack, unpack, write_artefact
 
 Do = Mapping[str, Any]
 KIND = "counterfactual draws"
+_SAVED = ("dataset", "factual", "do", "point", "settings", "completed", "bounds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +86,8 @@ class CounterfactualDraws:
         ----------
         frame
             The counterfactual people, with the index of the factual ones. It may hold more people than an audit
-            asks about; only the columns that the audit compares (and a decision read from a column) are required.
+            asks about; only the columns that the audit compares (and a decision read from a column) are required. In
+            columns of text no value may be missing.
         do
             A record of the intervention; not checked.
 
@@ -94,14 +98,17 @@ class CounterfactualDraws:
         >>> ca.CounterfactualDraws.from_frame(frame, do={"gender": "male"})
         Counterfactuals under do(gender): 1 draws of 2 people
         """
+        check_types(CounterfactualDraws.from_frame, locals())
         check_table(frame)
+        check_kind("do", {} if do is None else do, Mapping, "a mapping from variables to values")
         variables: dict[str, Any] = {}
         for name in frame.columns:
-            column = frame[name]
+            column = find_column(frame, name, "column")
+            check_cells(column, "column")
             if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
                 variables[str(name)] = (("draw", "individual"), column.to_numpy(dtype=float)[None])
             else:
-                codes, levels = pd.factorize(column, sort=True)
+                codes, levels = _factorized(pick_column(frame, name, "column"))
                 attributes = {"levels": list(levels)}
                 variables[str(name)] = (("draw", "individual"), codes.astype(np.int32)[None], attributes)
         coordinates = {"draw": [0], "individual": frame.index.to_numpy()}
@@ -182,10 +189,13 @@ class CounterfactualDraws:
             return
         dataset = self.dataset if names is None else self.dataset[list(names)]
         for part in pieces(dataset.sizes["draw"], budget=draws_in_memory(dataset.sizes["individual"])):
-            yield replace(self, dataset=dataset.isel(draw=part).load(), path=None, _abduction=None)
+            block = dataset.isel(draw=part).load()
+            check_values(block, _is_computed(self.settings))
+            yield replace(self, dataset=block, path=None, _abduction=None)
 
     def frame(self, draws: slice) -> pd.DataFrame:
         """Return the people of several draws below one another; the index repeats itself."""
+        check_kind("draws", draws, slice, "a slice, such as slice(0, 10)")
         part = self.dataset.isel(draw=draws)
         return typed_frame(self.factual, {name: part[name].to_numpy().ravel() for name in self._columns}, part)
 
@@ -236,19 +246,40 @@ class CounterfactualDraws:
         SavedFileError
             If the draws are in a folder: they are saved already, and `causalaudit.load` reads the folder.
         """
+        check_types(CounterfactualDraws.save, locals())
         if self.path is not None:
             raise SavedFileError(
                 f"These draws are saved already, in the folder {str(self.path)!r}, which may be copied: "
                 "causalaudit.load reads it."
             )
-        names = ("dataset", "factual", "do", "point", "settings", "completed", "bounds")
-        content, arrays = pack({name: getattr(self, name) for name in names})
+        content, arrays = pack({name: getattr(self, name) for name in _SAVED})
         write_artefact(path, KIND, {"content": content}, {"arrays": arrays})
 
     @classmethod
     def from_artefact(cls, artefact: Artefact) -> "CounterfactualDraws":
-        """Return the draws that a file holds."""
-        return cls(**unpack(artefact.header["content"], artefact.groups["arrays"]))
+        """Return the draws that a file holds.
+
+        Raises
+        ------
+        SavedFileError
+            If its parts do not fit one another, or codes are none of the levels.
+        """
+        content = unpack(artefact.header["content"], artefact.groups["arrays"])
+        check_content(content, _SAVED)
+        check_dataset(content["dataset"], content["factual"])
+        check_values(content["dataset"], _is_computed(content["settings"]))
+        return cls(**content)
+
+
+def _is_computed(settings: Mapping[str, Any]) -> bool:
+    return "posterior" in settings
+
+
+def _factorized(column: "pd.Series[Any]") -> tuple[np.ndarray, Any]:
+    try:
+        return pd.factorize(column, sort=True)
+    except TypeError as error:  # values of several types have no order
+        raise DataError(f"The column {column.name!r} holds values of several types: make them texts.") from error
 
 
 def typed_frame(factual: pd.DataFrame, values: Mapping[str, np.ndarray], dataset: xr.Dataset) -> pd.DataFrame:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import networkx as nx
@@ -15,6 +14,7 @@ from causalaudit.counterfactuals.finite_sites import MOST_STATES, SIMULATE, Plac
 from causalaudit.counterfactuals.shared_noise import correlated_joint
 from causalaudit.counterfactuals.tabled import Tabled
 from causalaudit.errors import DataError
+from causalaudit.global_state import cached_property
 from causalaudit.progress import pieces
 from causalaudit.scm.confounding import pair_of
 from causalaudit.scm.noise import Coupling

@@ -10,7 +10,6 @@ tried, and an outer bound where they do not.
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from scipy.sparse import csr_matrix, vstack
 from causalaudit.counterfactuals.coupling_bounds import CouplingBounds
 from causalaudit.counterfactuals.response_functions import MOST_FUNCTIONS, Cell, Mechanism, ResponseFunctions
 from causalaudit.errors import InferenceError
+from causalaudit.global_state import cached_property
 from causalaudit.progress import parallel
 
 _ATTAINED = 1e-9  # by how much independent mechanisms may miss the bound, relative to the numbers of the program

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,9 @@ import pandas as pd
 
 from causalaudit.arviz_versions import group_names
 from causalaudit.counterfactuals.abduction import Abduction
+from causalaudit.global_state import cached_property
 from causalaudit.inference import Posterior
+from causalaudit.randomness import label_places
 from causalaudit.scm.noise import Coupling
 
 
@@ -64,5 +65,5 @@ class ObservedPeople:
         tensors = {name: encode(name, pd.Series(list(values))) for name, values in do.items()}
         return Abduction(
             self.posterior, persons, tensors, self.draws, self.coupling, None, self.seed, None, positions=who,
-            total=len(self.persons),
+            total=len(self.persons), stations=label_places(self.persons.index),
         )  # fmt: skip

@@ -9,8 +9,11 @@ import xarray as xr
 
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.draws import KIND, CounterfactualDraws, Do, typed_frame
+from causalaudit.counterfactuals.stored import check_content
 from causalaudit.errors import InterventionError, SavedFileError
-from causalaudit.storage import Artefact, draws_in_memory, pack, read_folder, unpack, write_folder
+from causalaudit.storage import Artefact, believing, draws_in_memory, pack, read_folder, unpack, write_folder
+
+_SAVED = ("factual", "do", "point", "settings", "draw", "attributes")
 
 
 def write_draws(path: Path, abduction: Abduction, people: pd.DataFrame, do: Do, progress: bool) -> CounterfactualDraws:
@@ -61,9 +64,14 @@ def open_draws(path: str | Path) -> CounterfactualDraws:
     artefact, dataset = read_folder(path)
     if artefact.kind != KIND:
         raise SavedFileError(f"{str(path)!r} holds a {artefact.kind!r}, not {KIND}.")
-    content = unpack(artefact.header["content"], artefact.groups["arrays"])
-    draw, attributes = content.pop("draw"), content.pop("attributes")
-    dataset = dataset[list(attributes)].assign_coords(draw=draw, individual=content["factual"].index.to_numpy())
-    for name, known in attributes.items():
-        dataset[name].attrs = known
-    return CounterfactualDraws(dataset, **content, path=Path(path))
+    with believing(Path(path).name):
+        content = unpack(artefact.header["content"], artefact.groups["arrays"])
+        check_content(content, _SAVED)
+        draw, attributes = content.pop("draw"), content.pop("attributes")
+        people = content["factual"]
+        if dataset.sizes != {"draw": len(draw), "individual": len(people)}:
+            raise SavedFileError(f"{Path(path).name!r} claims {len(draw)} draws of {len(people)} people.")
+        dataset = dataset[list(attributes)].assign_coords(draw=draw, individual=people.index.to_numpy())
+        for name, known in attributes.items():
+            dataset[name].attrs = dict(known)
+        return CounterfactualDraws(dataset, **content, path=Path(path))

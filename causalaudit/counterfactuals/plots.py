@@ -1,14 +1,16 @@
 """Plots of counterfactual people beside the factual ones, and of the posterior of any number."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from causalaudit.arguments import check_kind, check_types, shown
 from causalaudit.counterfactuals.draws import CounterfactualDraws
 from causalaudit.errors import DataError, nearest
-from causalaudit.figures import GREY, RED, own_axes
+from causalaudit.figures import GREY, RED, as_written, own_axes
 from causalaudit.intervals import hdi
 
 _FACTUAL, _COUNTERFACTUAL = GREY, RED
@@ -32,6 +34,7 @@ def plot_worlds(worlds: CounterfactualDraws, variable: str, prob: float = 0.9, a
     >>> [label.get_text() for label in ca.plots.plot_worlds(worlds, "gender").get_xticklabels()]
     ['male', 'female']
     """
+    check_types(plot_worlds, locals())
     known = [str(name) for name in worlds.dataset.data_vars]
     if variable not in known:
         raise DataError(f"The counterfactuals do not hold {variable!r}: {nearest(variable, known)}")
@@ -43,7 +46,7 @@ def plot_worlds(worlds: CounterfactualDraws, variable: str, prob: float = 0.9, a
         _draw_shares(ax, worlds, variable, list(levels), prob)
     ax.set_xlabel(variable)
     ax.legend(frameon=False)
-    return ax
+    return as_written(ax)
 
 
 def _draw_curves(ax: Axes, worlds: CounterfactualDraws, variable: str, prob: float) -> None:
@@ -83,6 +86,16 @@ def _factual(worlds: CounterfactualDraws, variable: str) -> tuple[np.ndarray, st
     return names, f"factual, {int(worlds.factual[variable].isna().sum())} values drawn"
 
 
+def _numbers(name: Any, values: Any) -> np.ndarray:
+    try:
+        numbers = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
+        raise DataError(f"draws of {name!r} are {shown(values)}, but must be a list of finite numbers.")
+    return numbers
+
+
 def plot_effects(draws: Mapping[str, np.ndarray], prob: float = 0.9, ax: Axes | None = None) -> Axes:
     """Show the posterior of one or more numbers: mean and highest-density interval, a row each.
 
@@ -93,13 +106,15 @@ def plot_effects(draws: Mapping[str, np.ndarray], prob: float = 0.9, ax: Axes | 
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['shift of salary']
     """
+    check_types(plot_effects, locals())
+    check_kind("draws", draws, Mapping, "a mapping from names to draws")
     ax = own_axes(ax)
-    for row, values in enumerate(draws.values()):
-        low, high = hdi(np.asarray(values), prob)
+    for row, (name, values) in enumerate(draws.items()):
+        low, high = hdi(_numbers(name, values), prob)
         ax.plot([low, high], [row, row], color=_COUNTERFACTUAL, linewidth=2)
         ax.plot(np.mean(values), row, "o", color=_COUNTERFACTUAL)
     ax.axvline(0, color=_FACTUAL, linewidth=0.8, linestyle=":")
     ax.set_yticks(range(len(draws)), list(draws))
     ax.set_ylim(len(draws) - 0.5, -0.5)
     ax.set_xlabel(f"posterior mean and\n{prob:.0%} highest-density interval")
-    return ax
+    return as_written(ax)

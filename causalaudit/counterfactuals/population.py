@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args, overload
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_draws, check_seed
 from causalaudit.counterfactuals.ask import check_posterior, select_people
 from causalaudit.counterfactuals.enumerated import EnumeratedPeople
 from causalaudit.counterfactuals.observed import ObservedPeople
@@ -14,7 +15,6 @@ from causalaudit.counterfactuals.simulated import SimulatedPeople
 from causalaudit.errors import DataError
 from causalaudit.inference import Posterior
 from causalaudit.inference.influence import posterior_influence
-from causalaudit.people import check_draws, check_seed
 from causalaudit.scm.noise import Coupling
 
 Kind = Literal["observed", "simulated", "enumerated", "standardised", "reweighted"]

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,12 @@ import torch
 from causalaudit.counterfactuals.abduction import Abduction
 from causalaudit.counterfactuals.bounded import AnyCoupling
 from causalaudit.counterfactuals.tabled import Tabled
+from causalaudit.global_state import cached_property
 from causalaudit.inference import Posterior
 from causalaudit.inference.influence import posterior_influence
 from causalaudit.inference.reweighting import refit
 from causalaudit.progress import pieces
-from causalaudit.randomness import dirichlet_weights
+from causalaudit.randomness import dirichlet_weights, label_places
 from causalaudit.scm.handlers import Tensors
 from causalaudit.scm.noise import Coupling
 
@@ -60,6 +60,7 @@ class ReweightedPeople(Tabled):
         """Draw Dirichlet weights, times survey weights if there are some, and refit the parameters under each set."""
         data, place = posterior.data, _order(posterior, alike)
         weights = dirichlet_weights(seed, "weights", range(len(posterior.draw_numbers(draws))), len(data))
+        weights = weights[:, label_places(data.index)]
         if posterior.weights is not None:
             weights = weights * posterior.weights
             weights = weights * (posterior.weights.sum() / weights.sum(axis=1, keepdims=True))

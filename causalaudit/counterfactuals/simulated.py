@@ -5,7 +5,6 @@ The noise is spread evenly: a Sobol net with a random digital shift for each dra
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -14,6 +13,7 @@ import torch
 from scipy.stats import qmc
 
 from causalaudit.counterfactuals.tabled import Tabled
+from causalaudit.global_state import cached_property
 from causalaudit.progress import pieces
 from causalaudit.randomness import generator
 from causalaudit.scm.confounding import pair_of

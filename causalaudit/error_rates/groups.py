@@ -6,6 +6,7 @@ from typing import Any
 import networkx as nx
 import pandas as pd
 
+from causalaudit.arguments import check_name, check_value
 from causalaudit.errors import DataError
 from causalaudit.people import Groups, Protected, levels_of, pick_column, read_protected
 
@@ -40,6 +41,9 @@ def read_groups(
     >>> read_groups(people, "race", "recid", baseline="White", contrast="Black").words
     'race = Black against White'
     """
+    check_name("outcome", outcome)
+    for name, value in (("baseline", baseline), ("contrast", contrast)):
+        check_value(name, value)
     if isinstance(protected, str) and not (baseline is None and contrast is None):
         pick_column(data, protected, "protected column")
         return read_groups(data, {protected: _named(data, protected, baseline, contrast)}, outcome, levels=levels)

@@ -6,7 +6,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from causalaudit.errors import CausalAuditWarning, DataError, InferenceError, check_count
+from causalaudit.arguments import check_count, check_kind, check_types
+from causalaudit.errors import CausalAuditWarning, DataError, InferenceError
 from causalaudit.inference.components.draws import DensityOf, draws_by_component
 from causalaudit.inference.components.partition import components_of
 from causalaudit.inference.density.chunked_density import marginal_density
@@ -95,6 +96,10 @@ def fit(
     value itself. The cost grows with the number of patterns of missing columns. A program without free
     parameters is legal: then the data are recorded, and every draw is the program itself.
 
+    **Threads.** A process runs one program at a time: of threads that fit, or ask for counterfactuals, at once, the
+    others wait. Meanwhile torch's default type is float64, also for code of your own in another thread. Where
+    `joblib.parallel_config` asks for threads, tasks are done by as many processes.
+
     **Weights.** Somebody with the weight w counts w times in the log-likelihood, a pseudo-likelihood; weights are
     scaled so that they add up to the number of people who have one that is not zero. It has its maximum where that of
     the population is, whatever people were sampled by, if weights are the inverse of the probability of being sampled.
@@ -119,6 +124,7 @@ def fit(
     >>> posterior.diagnostics().ok
     True
     """
+    check_types(fit, locals())
     check_count("draws", draws)
     check_count("chains", chains)
     return _fit(scm, data, method, Request(int(draws), int(chains), seed, progress), weights)
@@ -156,6 +162,8 @@ def fit_near(posterior: Posterior, scm: SCM, *, progress: bool = True) -> Poster
     >>> bool(near.summary()["mean"]["saving"] < posterior.summary()["mean"]["saving"])
     True
     """
+    check_types(fit_near, locals())
+    check_kind("posterior", posterior, Posterior, "what fit returned")
     if set(scm.parameters) != set(posterior.scm.parameters):
         raise InferenceError(
             f"The parameters of {scm.name!r} are {', '.join(scm.parameters)}, but the posterior to start from has "

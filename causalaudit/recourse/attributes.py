@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_share, check_types
 from causalaudit.errors import DataError
-from causalaudit.people import Groups, check_features, check_share, check_table, read_protected
+from causalaudit.people import Groups, check_features, check_table, read_protected
 from causalaudit.recourse.audit import audit_recourse
 from causalaudit.recourse.question.actions import Actions
 from causalaudit.recourse.result.result import RecourseResult
@@ -67,6 +68,7 @@ def audit_attributes(
     >>> {name: round(float(result.headline.iloc[0]), 2) for name, result in results.items()}  # mean gaps
     {'sex': 0.04, 'race': 0.04, 'sex-race': 0.08}
     """
+    check_types(audit_attributes, locals())
     check_table(data)
     if not isinstance(protected, Mapping) or len(protected) < 2:
         raise DataError(

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_draws, check_seed, check_share, check_types
+from causalaudit.counterfactuals import check_posterior
 from causalaudit.errors import CausalAuditWarning, DataError
-from causalaudit.people import Protected, check_draws, check_seed, check_share
+from causalaudit.people import Protected
 from causalaudit.recourse.evidence.evaluation import match
 from causalaudit.recourse.evidence.itemsets import frequent_itemsets
 from causalaudit.recourse.evidence.known_answers import KnownAnswers
@@ -141,6 +143,7 @@ def audit_recourse(
     >>> result.top("equal_effectiveness", 1)[["subgroup", "score", "bias_against"]].to_dict("records")
     [{'subgroup': {'saves': False}, 'score': 1.0, 'bias_against': 'female'}]
     """
+    check_types(audit_recourse, locals())
     for name, share in {"support": support, "alpha": alpha, "prob": prob}.items():
         check_share(name, share)
     split = None if split is None else check_share("split", split)
@@ -152,6 +155,8 @@ def audit_recourse(
     if actions.values is not None and posterior is None:
         raise DataError("values say what bins stand for in a model, but there is no posterior.")
 
+    if posterior is not None:
+        check_posterior(posterior)
     people = code_people(data, protected, features, actions.orders, thresholds)
     rules = make_rules(people, data, actions)
     answers = KnownAnswers.of(people, classifier, favourable)

@@ -54,13 +54,16 @@ class Code:
         """Say of an error that the code of the user raised in the block where it is."""
         try:
             yield
-        except CausalAuditError:
-            raise
         except Exception as error:
-            frames = traceback.extract_tb(error.__traceback__)
+            cause = (
+                error.__cause__ if isinstance(error, CausalAuditError) else error
+            )  # what the package may have wrapped
+            frames = traceback.extract_tb(cause.__traceback__) if isinstance(cause, Exception) else []
             own = [frame for frame in frames if Path(frame.filename) in self._modules]
-            if not own:
+            if not own or not isinstance(cause, Exception):
                 raise
+            if isinstance(error, CausalAuditError):
+                raise ConfigurationError(f"{Path(own[-1].filename).name}:{own[-1].lineno}: {error}") from error
             raise _at_fault(Path(own[-1].filename), own[-1].lineno, error) from error
 
 

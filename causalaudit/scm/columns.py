@@ -10,6 +10,7 @@ import pyro.distributions as dist
 import torch
 from torch.distributions import Distribution, OneHotCategorical, constraints
 
+from causalaudit.arguments import check_value
 from causalaudit.errors import DataError, nearest
 from causalaudit.people import find_column, pick_column
 from causalaudit.scm.noise import is_discrete
@@ -92,6 +93,8 @@ class Codec:
     def _numbers(self, name: str, column: "pd.Series[Any]") -> np.ndarray:
         if name in self.levels:
             levels = list(self.levels[name])
+            for value in column.tolist() if column.dtype == object else ():
+                check_value(f"A value of {name!r}", value)
             codes = pd.Index(levels, dtype=object).get_indexer(pd.Index(column, dtype=object))
             if (codes < 0).any():
                 unknown = sorted({repr(value) for value in column[codes < 0]})

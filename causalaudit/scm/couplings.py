@@ -52,7 +52,7 @@ def _of_one(name: str, asked: Coupling, laws: Mapping[str, Distribution]) -> Cou
     """Return the coupling of a variable that is named."""
     value = _checked(asked)
     if name not in laws:
-        raise ProgramError(f"A coupling is given for {name!r}, which has no noise: {nearest(name, list(laws))}")
+        raise ProgramError(f"A coupling is given for {name!r}, which has no noise: {nearest(str(name), list(laws))}")
     law, family = laws[name], type(laws[name]).__name__
     if isinstance(asked, Real):
         if not _has_degrees(law):

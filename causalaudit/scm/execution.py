@@ -17,6 +17,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from causalaudit.errors import CausalAuditWarning, ProgramError
+from causalaudit.global_state import one_thread
 from causalaudit.scm.handlers import Tensors
 
 Function = Callable[[Tensors, Tensors], Tensors]
@@ -26,16 +27,21 @@ _NOT_AS_THEY_ARE: "WeakSet[Function]" = WeakSet()
 
 @contextmanager
 def numerics() -> Iterator[None]:
-    """Run a block in float64, on one thread (so that sums do not depend on the machine), without validation."""
-    dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
-    try:
-        torch.set_default_dtype(torch.float64)
-        torch.set_num_threads(1)
-        with pyro.validation_enabled(False):
-            yield
-    finally:
-        torch.set_default_dtype(dtype)
-        torch.set_num_threads(threads)
+    """Run a block in float64, on one thread (so that sums do not depend on the machine), without validation.
+
+    Torch's default type and Pyro's handlers are those of the process: while one thread is in such a block, others of
+    ours wait. Every program is run in one.
+    """
+    with one_thread():
+        dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
+        try:
+            torch.set_default_dtype(torch.float64)
+            torch.set_num_threads(1)
+            with pyro.validation_enabled(False):
+                yield
+        finally:
+            torch.set_default_dtype(dtype)
+            torch.set_num_threads(threads)
 
 
 def over_draws(function: Function, parameters: Tensors, people: Tensors, draws: int, check: bool = True) -> Tensors:

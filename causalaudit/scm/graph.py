@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 import networkx as nx
 
-from causalaudit.errors import CausalAuditError
+from causalaudit.arguments import check_types, shown
+from causalaudit.errors import CausalAuditError, DataError
 from causalaudit.markup import piece
 from causalaudit.scm.svg import svg
 
@@ -40,7 +41,11 @@ def diagram(directed: Iterable[tuple[str, str]], bidirected: Iterable[tuple[str,
     >>> [node for node, latent in graph.nodes(data="latent") if latent]
     ['U(X,Y)']
     """
+    check_types(diagram, locals())
     graph = Diagram()
+    for name in (node for pair in (*directed, *bidirected) for node in pair):
+        if not isinstance(name, str) or not name:
+            raise DataError(f"A variable of the diagram is {shown(name)}, but must have a text for a name.")
     for cause, effect in directed:
         graph.add_edge(cause, effect)
     for one, other in bidirected:

@@ -1,7 +1,6 @@
 """Read the structure of a program off its runs, and refuse what is not a structural causal model."""
 
 import traceback
-import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,7 @@ from pyro.ops.provenance import get_provenance
 from torch.distributions import Distribution
 
 from causalaudit.errors import ProgramError, nearest
+from causalaudit.global_state import ignored_warnings
 from causalaudit.randomness import seeded
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.given import Given
@@ -26,6 +26,7 @@ from causalaudit.scm.noise import has_shape, is_discrete, noise_of
 from causalaudit.scm.plain_torch import uses_plain_torch, with_pyro_families
 from causalaudit.scm.plates import plate_of_people, with_people_in
 from causalaudit.scm.precision import in_double, makes_single
+from causalaudit.scm.repeatable import refuse_unrepeatable
 from causalaudit.scm.tracing import PEOPLE, CheckedRun, finite_traces, same_sites, trace
 
 _RELATIVE = 1e-9  # how much a person's numbers may differ when others are in the table, relative to their unit
@@ -109,6 +110,8 @@ def inspect_program(program: Program, latents: Collection[str]) -> Structure:
         for name in variables:
             if has_noise(first.laws[name]):
                 noise_of(first.laws[name], name)
+        fixed = {name: value for name, value in first.values.items() if first.kinds[name] != "derived"}
+        refuse_unrepeatable(partial(signatures, program, fixed, first), fixed)
         known = _tracked_parents(program, first)
         shape_has_parents = _verify_dependences(program, traces, known)
         _verify_alone(program, traces)
@@ -290,7 +293,7 @@ def _reaches(program: Program, values: Tensors, changed: str, name: str) -> bool
 
 
 def _gradient_flows(program: Program, values: Tensors, changed: str, name: str) -> bool:
-    with torch.enable_grad(), warnings.catch_warnings(action="ignore"):
+    with torch.enable_grad(), ignored_warnings():
         law = _laws(program, {**values, changed: values[changed].clone().requires_grad_()}, PEOPLE)[name]
         density = law.v if isinstance(law, dist.Delta) else law.log_prob(values[name])
     return bool(density.requires_grad)

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import ConnectionStyle
 from matplotlib.path import Path
 
+from causalaudit.arguments import check_types
 from causalaudit.figures import RED, own_axes
 from causalaudit.scm.layout import Layout, layered
 
@@ -27,6 +28,7 @@ def plot_diagram(graph: "nx.DiGraph[Any]", highlight: Sequence[tuple[str, str]] 
     >>> import causalaudit as ca
     >>> ax = ca.plots.plot_diagram(ca.models.loan.linear().graph, highlight=[("gender", "salary")])
     """
+    check_types(plot_diagram, locals())
     layout = layered(graph, lambda node: 1.0, 0.5)
     across = _across(layout)
 

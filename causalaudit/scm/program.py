@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -12,7 +12,9 @@ import torch
 import xarray as xr
 from torch.distributions import OneHotCategorical
 
-from causalaudit.errors import DataError, ProgramError, check_count, nearest
+from causalaudit.arguments import check_count, check_names, check_types, check_value
+from causalaudit.errors import DataError, ProgramError, nearest
+from causalaudit.global_state import cached_property
 from causalaudit.markup import bold, paragraph, piece, table
 from causalaudit.people import check_table
 from causalaudit.randomness import seeded
@@ -132,10 +134,12 @@ class SCM:
         plate: str = PLATE,
         name: str | None = None,
     ) -> None:
+        check_types(SCM.__init__, locals())
         if isinstance(latents, str):
             raise ProgramError(
                 f"latents must be a collection of names, but is the text {latents!r}: write [{latents!r}]."
             )
+        check_names("latents", latents, of="variables")
         self.name = name or getattr(program, "__name__", "scm")
         self.coupling: dict[str, Coupling] = {}
         self.uncut: SCM | None = None
@@ -224,6 +228,8 @@ class SCM:
                 raise ProgramError(
                     f"levels name {column!r}, which is not a variable with a column: {nearest(column, self.columns)}"
                 )
+            for value in values:
+                check_value(f"A level of {column!r}", value)
             if len(set(values)) != len(values):
                 raise ProgramError(f"The levels of {column!r} are not distinct: {values}.")
             size = self._support_size(column)
@@ -313,6 +319,7 @@ class SCM:
         >>> "U(LSAT,Race)" in scm.variables
         False
         """
+        check_types(SCM.confounded, locals())
         laws = {name: self.structure.laws[name] for name in self.variables}
         pair = checked_pair(one, other, rho, laws, self.columns, self.vectors, self.confounding)
         others = tuple(known for known in self.confounding if known.names != pair.names)
@@ -370,6 +377,7 @@ class SCM:
         >>> ca.models.standard_prediction.scm_b().couplings({"W": 0.5})
         {'Z': 'monotone', 'X': 'monotone', 'W': 0.5, 'Y': 'monotone', 'D': 'monotone'}
         """
+        check_types(SCM.couplings, locals())
         laws: dict[str, Any] = {name: law for name, law in self.structure.laws.items() if has_noise(law)}
         found = resolve_couplings(laws, self.coupling, coupling)
         refuse_other_couplings(self.confounding, found)
@@ -388,6 +396,7 @@ class SCM:
         >>> scm.couplings()["salary"], scm.with_coupling({"salary": "monotone"}).couplings()["salary"]
         (0.5, 'monotone')
         """
+        check_types(SCM.with_coupling, locals())
         chosen, laws = self.couplings(coupling), self.structure.laws
         model = copy(self)
         model.coupling = {name: value for name, value in chosen.items() if value != couplings_of(laws[name])[0]}
@@ -423,6 +432,7 @@ class SCM:
         >>> list(scm.graph.edges), scm.inert
         ([('gender', 'balance'), ('salary', 'balance')], ('penalty',))
         """
+        check_types(SCM.without, locals())
         return without_edges(self, edges, at or {})
 
     def mechanisms(self, coupling: Coupling | Mapping[str, Coupling] | None = None) -> Mechanisms:
@@ -524,6 +534,7 @@ class SCM:
         >>> prior["salary"].shape
         (10, 5)
         """
+        check_types(SCM.prior_predictive, locals())
         check_count("n", n)
         check_count("draws", draws)
         return simulate(self, prior_draws(self, draws, seed), n, draws, seed, data=data)

@@ -7,6 +7,7 @@ from pyro.poutine.messenger import Messenger
 from pyro.poutine.util import site_is_subsample
 from torch.distributions import Distribution
 
+from causalaudit.arguments import shown
 from causalaudit.errors import ProgramError
 from causalaudit.randomness import seeded
 from causalaudit.scm.handlers import PLATE, Message, Program, Record, is_person, law_of, run
@@ -40,6 +41,7 @@ class CheckedRun(WithoutParam, Record):
 
     def _pyro_post_sample(self, message: Message) -> None:
         name = message["name"]
+        check_site(name)
         if site_is_subsample(message):
             self._check_plate(name, message["fn"])
             return
@@ -100,6 +102,18 @@ class CheckedRun(WithoutParam, Record):
                 f"Site {name!r} has values of shape {tuple(value.shape)} for {self.n} people; expected {expected}, "
                 "one entry for each person."
             )
+
+
+_TAKEN = ("draw", "chain", "individual")  # dimensions of draws and of files
+
+
+def check_site(name: Any) -> None:
+    """Refuse what cannot be the name of a site: draws are kept and saved under it."""
+    if not isinstance(name, str) or not name.strip() or "/" in name or name in _TAKEN:
+        raise ProgramError(
+            f"A site of the program is named {shown(name)}, but must have a text for a name, without '/', that is none "
+            f"of {', '.join(map(repr, _TAKEN))}: these are the dimensions of draws. Rename it and its column."
+        )
 
 
 def trace(program: Program, n: int, seed: int) -> CheckedRun:

@@ -52,7 +52,8 @@ def with_means_of(scm: "SCM", data: pd.DataFrame) -> "SCM":
 
 
 def _refuse_edge(scm: "SCM", edge: Any) -> None:
-    if isinstance(edge, str) or len(edge) != 2 or not scm.graph.has_edge(*edge) or edge[0] not in scm.variables:
+    pair = isinstance(edge, tuple | list) and len(edge) == 2 and all(isinstance(end, str) for end in edge)
+    if not pair or not scm.graph.has_edge(*edge) or edge[0] not in scm.variables:
         between = [one for one in scm.graph.edges if one[0] in scm.variables]
         raise ProgramError(f"{edge!r} is not an edge of {scm.name!r} that can be cut; these are {between}.")
     for group in scm.vectors:

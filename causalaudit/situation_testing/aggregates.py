@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_names, check_types
 from causalaudit.errors import DataError
 from causalaudit.situation_testing.result import SituationTestingResult
 
@@ -46,6 +47,7 @@ def describe_groups(
     >>> describe_groups(result).index.tolist()
     ['rejected', 'share_rejected', 'mean salary', 'std salary']
     """
+    check_types(describe_groups, locals())
     if isinstance(results, SituationTestingResult):
         return _describe(results, _labels(results, who, k), k)
     tests = _named(results)
@@ -85,6 +87,7 @@ def average_shares(
     >>> average_shares({"gender": result}, {"all": result.at().index}).columns.tolist()
     [('', 'complainants'), ('gender', 'p_control'), ('gender', 'p_test')]
     """
+    check_types(average_shares, locals())
     rows = {}
     for name, some in who.items():
         row: dict[tuple[str, str], float] = {}
@@ -128,6 +131,7 @@ def count_two_sided(result: SituationTestingResult) -> pd.DataFrame:
     >>> count_two_sided(result).columns.tolist()
     ['complainants', 'above', 'below']
     """
+    check_types(count_two_sided, locals())
     table, tau = result.table, result.question.tau
     sides = {"above": table["wald2_low"] > tau, "below": table["wald2_high"] < tau}
     columns: dict[str, pd.Series[Any]] = {"complainants": pd.Series(1, table.index), **sides}
@@ -149,7 +153,7 @@ def _named(results: Mapping[str, SituationTestingResult]) -> dict[str, Situation
 def _labels(result: SituationTestingResult, who: Any, k: int | None) -> "pd.Index[Any]":
     """Return the labels of the complainants who are asked about; by default the cases."""
     table = result.at(k)
-    chosen = table.index[table["beyond_tau"]] if who is None else pd.Index(who)
+    chosen = table.index[table["beyond_tau"]] if who is None else pd.Index(check_names("who", who, of="complainants"))
     strangers = chosen.difference(table.index)
     if len(strangers):
         raise DataError(

@@ -1,15 +1,15 @@
 """Situation testing, standard and counterfactual: the question, the evidence, the result."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_types
 from causalaudit.counterfactuals import CounterfactualDraws
 from causalaudit.decisions import Decision
-from causalaudit.errors import CausalAuditWarning, DataError
+from causalaudit.errors import DataError
 from causalaudit.situation_testing.counterfactual_centres import CounterfactualCentres
 from causalaudit.situation_testing.coupling_bounds import Profiles
 from causalaudit.situation_testing.discovery import prob_in_population
@@ -17,7 +17,13 @@ from causalaudit.situation_testing.draw_comparison import compare_over_draws
 from causalaudit.situation_testing.evidence import AtProfiles, SituationEvidence, gather_evidence
 from causalaudit.situation_testing.geometry import Geometry
 from causalaudit.situation_testing.gower import Distance, Gower, custom_geometry
-from causalaudit.situation_testing.group_comparison import COUNTS, adjusted, compare_groups, p_values
+from causalaudit.situation_testing.group_comparison import (
+    COUNTS,
+    adjusted,
+    compare_groups,
+    p_values,
+    warn_of_empty_groups,
+)
 from causalaudit.situation_testing.match_quality import (
     remoteness,
     typical_distance,
@@ -160,6 +166,7 @@ def situation_testing(
     >>> bool(result.summary().loc[15, "cases"] > result.summary().loc[15, "cf_cases"])
     True
     """
+    check_types(situation_testing, locals())
     question = ask_situation(
         data, decision, protected, features, k, alpha=alpha, prob=prob, tau=tau, centres=centres, direction=direction,
         max_distance=max_distance, seed=seed, decimals=distance.decimals if isinstance(distance, Gower) else None,
@@ -186,7 +193,7 @@ def situation_testing(
     )  # fmt: skip
     typical = typical_distance(geometry, people)
     table, cases = _conclude(question, evidence, outcomes, typical)
-    _warn_of_empty_groups(table["delta"])
+    warn_of_empty_groups(table["delta"])
     warn_of_poor_matches(table)
     settings = {
         **question.setting,
@@ -257,14 +264,3 @@ def _conclude(
 def _name(code: Any) -> str:
     """Return how a decision or a distance is recorded: a column as it is, code by its name."""
     return code if isinstance(code, str) else str(getattr(code, "__name__", type(code).__name__))
-
-
-def _warn_of_empty_groups(delta: "pd.Series[float]") -> None:
-    empty = int(delta.isna().groupby(level="complainant", sort=False).any().sum())
-    if empty:
-        warnings.warn(
-            f"{empty} complainants have a group without anyone within max_distance: their delta is NaN, and they are "
-            "no cases.",
-            CausalAuditWarning,
-            stacklevel=3,
-        )

@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_name
 from causalaudit.errors import DataError
 from causalaudit.situation_testing.evidence import FoundGroups, SituationEvidence
 
 
 def explain(evidence: SituationEvidence, complainant: Any, k: int) -> pd.DataFrame:
     """Return the centres in row 0 and their neighbours below, under the headings control and test."""
+    check_name("complainant", complainant, of="a complainant")
     place = evidence.complainants.get_indexer(pd.Index([complainant]))[0]
     if place < 0:
         raise DataError(f"{complainant!r} is not a complainant: nobody with this label has the protected level.")

@@ -101,7 +101,7 @@ class Geometry:
         """Return the distances of centres (rows) from others (columns)."""
         if self.metric is None:
             return self.gaps(centres[:, None], others[None])
-        answer = np.asarray(self.metric(self.decode(centres), self.decode(others)), dtype=float)
+        answer = np.array(self.metric(self.decode(centres), self.decode(others)), dtype=float)
         if answer.shape != (len(centres), len(others)):
             raise DataError(
                 f"The distance returned shape {answer.shape} for {len(centres)} and {len(others)} people; "

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_choice, check_number, check_types
 from causalaudit.errors import DataError, nearest
+from causalaudit.people import check_cells, find_column
 from causalaudit.situation_testing.geometry import ComparedFeature, Geometry
 
 SCALES = ("range", "std", "authors")
+_NUMBERS_AS_OBJECTS = ("integer", "floating", "mixed-integer-float", "decimal")
 Distance = Callable[[pd.DataFrame, pd.DataFrame], Any]
 
 
@@ -54,13 +57,10 @@ class Gower:
     weights: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
-        if self.scale not in SCALES:
-            raise DataError(f"scale is {self.scale!r}, but must be one of {', '.join(map(repr, SCALES))}.")
-        if isinstance(self.categorical, str):
-            raise DataError(f"categorical is {self.categorical!r}, but must be a collection: [{self.categorical!r}].")
+        check_choice("scale", self.scale, SCALES)
+        check_types(Gower, vars(self))
         for name, weight in (self.weights or {}).items():
-            if not (np.isfinite(weight) and weight >= 0):
-                raise DataError(f"The weight of {name!r} is {weight!r}, but must be a number of at least 0.")
+            check_number(f"The weight of {name!r}", weight, low=0)
 
     @property
     def decimals(self) -> int | None:
@@ -79,6 +79,10 @@ class Gower:
 
         The scales are those of the people.
         """
+        check_types(Gower.matrix, locals())
+        for table in (people, people if others is None else others):
+            for name in people.columns:
+                check_cells(find_column(table, name, "feature"), "feature")
         geometry = self.geometry(people)
         coordinates = geometry.encode(people)
         return geometry.matrix(coordinates, coordinates if others is None else geometry.encode(others))
@@ -95,6 +99,9 @@ class Gower:
             raise DataError("All features have weight 0: there is nothing to compare.")
         features = tuple(self._feature(name, data[name]) for name in data.columns)
         raw = np.stack([feature.codes(data[feature.name]) for feature in features], axis=1)
+        unknown = [feature.name for feature, values in zip(features, raw.T, strict=True) if np.isnan(values).all()]
+        if unknown:
+            raise DataError(f"The feature {unknown[0]!r} is missing for everybody: there is nothing to compare.")
         shift, scale = _range(raw) if self.scale == "range" else _moments(raw)
         return Geometry(features, weights / weights.sum(), shift, scale)
 
@@ -108,7 +115,9 @@ def plain_feature(name: str, column: "pd.Series[Any]") -> ComparedFeature:
     """Return how a column is compared if nothing is said: as a number, by position, or by 0 or 1."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return ComparedFeature(name, pd.Index(column.cat.categories), overlap=not column.cat.ordered)
-    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+    if pd.api.types.is_bool_dtype(column):
+        return ComparedFeature(name, pd.Index(column.dropna().unique()), overlap=True)
+    if pd.api.types.is_numeric_dtype(column) or pd.api.types.infer_dtype(column) in _NUMBERS_AS_OBJECTS:
         return ComparedFeature(name, None, overlap=False)
     return ComparedFeature(name, pd.Index(column.dropna().unique()), overlap=True)
 

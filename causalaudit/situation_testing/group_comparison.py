@@ -1,9 +1,12 @@
 """From the counts of both groups of each complainant to shares, differences, intervals and tests."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 from scipy.stats import false_discovery_control, norm
 
+from causalaudit.errors import CausalAuditWarning
 from causalaudit.intervals import newcombe, wald_width
 from causalaudit.situation_testing.question import SituationQuestion
 
@@ -114,3 +117,15 @@ def adjusted(values: np.ndarray, alpha: float) -> np.ndarray:
 def excluded_by_newcombe(table: pd.DataFrame, question: SituationQuestion) -> np.ndarray:
     """Return whose Newcombe interval lies wholly beyond tau; unlike Wald's it has a width at shares of 0 and 1."""
     return question.beyond(table["newcombe_low" if question.negative else "newcombe_high"].to_numpy())
+
+
+def warn_of_empty_groups(delta: "pd.Series[float]") -> None:
+    """Warn of complainants without a delta, who are no cases."""
+    empty = int(delta.isna().groupby(level="complainant", sort=False).any().sum())
+    if empty:
+        warnings.warn(
+            f"{empty} complainants have a group without anyone within max_distance: their delta is NaN, and they are "
+            "no cases.",
+            CausalAuditWarning,
+            stacklevel=3,
+        )

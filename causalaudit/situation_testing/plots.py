@@ -8,8 +8,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
+from causalaudit.arguments import check_count, check_name, check_types
 from causalaudit.errors import DataError
-from causalaudit.figures import BLUE, GREY, MARKERS, PALETTE, RED, mark_outside, own_axes
+from causalaudit.figures import BLUE, GREY, MARKERS, PALETTE, RED, as_written, mark_outside, own_axes
 
 if TYPE_CHECKING:
     from causalaudit.results import AuditResult
@@ -19,6 +20,7 @@ _CONTROL, _TEST, _WALD = GREY, RED, BLUE
 _SIDES = {"control": (-0.2, _CONTROL), "test": (0.2, _TEST)}  # where a group is drawn, and its colour
 _DOT: dict[str, Any] = {"markeredgecolor": "white", "markersize": 5.5}
 _INTERVALS = {"wald2": (_WALD, 1.2), "population": (_TEST, 1.2), "structural": (_TEST, 3.5)}
+_MOST_BINS = 1000  # of a histogram; more than a picture has room for
 
 
 def plot_cases(
@@ -48,6 +50,7 @@ def plot_cases(
     >>> ca.plots.plot_cases({"ST": result}).get_ylabel()
     'cases'
     """
+    check_types(plot_cases, locals())
     labels = {"cases": "cases", "delta": "mean Δ of the cases", "cf_cases": "cases"}
     if value not in labels:
         raise DataError(f"value is {value!r}, but must be 'cases', 'delta' or 'cf_cases'.")
@@ -68,7 +71,7 @@ def plot_cases(
             mark_outside(ax, summary.index, summary["cases"], ~summary["cases"].between(low, high), colour)
     ax.set(xlabel="k", ylabel=labels[value], ylim=(0, None))
     ax.legend(frameon=False, fontsize="small")
-    return ax
+    return as_written(ax)
 
 
 def _against_k(table: pd.DataFrame, column: str, value: str) -> "pd.Series[Any]":
@@ -104,6 +107,7 @@ def plot_groups(
     >>> ca.plots.plot_groups(result, cases, "salary").get_ylabel()
     'salary'
     """
+    check_types(plot_groups, locals())
     if feature not in result.question.features:
         known = ", ".join(map(str, result.question.features))
         raise DataError(f"{feature!r} is not a feature of the test: {known}.")
@@ -130,7 +134,7 @@ def plot_groups(
         list(handles.values()), list(handles), loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False,
         fontsize="small",
     )  # fmt: skip
-    return ax
+    return as_written(ax)
 
 
 def _levels(column: "pd.Series[Any]", shown: "list[pd.Series[Any]]") -> list[Any] | None:
@@ -188,6 +192,8 @@ def plot_distributions(
     >>> ca.plots.plot_distributions(result, "salary").get_xlabel()
     'salary'
     """
+    check_types(plot_distributions, locals())
+    check_count("bins", bins, most=_MOST_BINS)
     evidence = result.evidence
     if evidence.counterfactual is None:
         raise DataError("There are no counterfactuals to draw: this is standard situation testing.")
@@ -204,7 +210,7 @@ def plot_distributions(
         ax.hist(values, edges, weights=weights, color=colour, alpha=0.5, label=label)
     ax.set(xlabel=feature, ylabel="share of complainants")
     ax.legend(frameon=False)
-    return ax
+    return as_written(ax)
 
 
 def plot_forest(
@@ -239,10 +245,15 @@ def plot_forest(
     >>> len(ax.get_yticks())
     5
     """
+    check_types(plot_forest, locals())
     table = result.at(k)
     if complainants is None:
         cases = table[table["beyond_tau"]].sort_values("delta", ascending=False, kind="stable")
         complainants = list(cases.index[np.unique(np.linspace(0, len(cases) - 1, min(20, len(cases))).astype(int))])
+    for complainant in complainants:
+        check_name("complainant", complainant, of="a complainant")
+        if complainant not in table.index:
+            raise DataError(f"{complainant!r} is not a complainant: nobody with this label has the protected level.")
     everyone, table = len(table), table.loc[list(complainants)]
     ax = own_axes(ax)
     ax.set(ylim=(len(table) - 0.4, -0.6), xlabel=f"Δ at k = {result.size(k)}", ylabel="complainant")
@@ -250,7 +261,7 @@ def plot_forest(
         words = f"none of {everyone} complainants has {result.question.case.replace('delta', 'Δ')}"
         ax.text(0.5, 0.5, words, ha="center", transform=ax.transAxes)
         ax.set_yticks([])
-        return ax
+        return as_written(ax)
     rows = np.arange(len(table))
     centre = "" if result.evidence.counterfactual is None else " at the point counterfactual"
     _draw_interval(ax, table, "wald2", rows - 0.22, f"Δ{centre}, Wald {1 - result.question.alpha:.0%}")
@@ -265,7 +276,7 @@ def plot_forest(
     ax.axvline(result.question.tau, color=_CONTROL, linewidth=0.8, linestyle=":")
     ax.set_yticks(rows, [str(label) for label in table.index])
     ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
-    return ax
+    return as_written(ax)
 
 
 def _draw_interval(ax: Axes, table: pd.DataFrame, kind: str, rows: np.ndarray, label: str) -> None:

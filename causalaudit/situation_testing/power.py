@@ -9,9 +9,9 @@ import pandas as pd
 from scipy.special import betainc
 from scipy.stats import binom
 
+from causalaudit.arguments import check_share, check_types
 from causalaudit.errors import DataError
 from causalaudit.intervals import wald_width
-from causalaudit.people import check_share
 from causalaudit.situation_testing.group_comparison import difference_of_shares
 from causalaudit.situation_testing.question import SituationQuestion, check_sizes
 from causalaudit.situation_testing.result import SituationTestingResult
@@ -88,6 +88,7 @@ def choose_k(
     >>> choose_k(result, 0.3).k
     17
     """
+    check_types(choose_k, locals())
     question = result.question
     check_share("power", power)
     level = question.alpha if alpha is None else check_share("alpha", alpha)
@@ -124,6 +125,8 @@ def _rates(result: SituationTestingResult, away: float) -> tuple[np.ndarray, np.
     rejected, size = (np.asarray(kinds.index.get_level_values(place), dtype=float)[:, None] for place in (0, 1))
     masses = np.diff(betainc(rejected + 0.5, size - rejected + 0.5, edges), axis=1)
     weights = kinds.to_numpy() @ masses
+    if not weights.sum() > 0:  # a difference of (nearly) 1 leaves one rate alone
+        weights = np.ones(_RATES)
     return (edges[1:] + edges[:-1]) / 2, weights / weights.sum()
 
 

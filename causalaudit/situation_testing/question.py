@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_count, check_seed, check_share
 from causalaudit.decisions import Decision
-from causalaudit.errors import DataError, check_count
-from causalaudit.people import Groups, check_features, check_seed, check_share, check_table, read_protected
+from causalaudit.errors import DataError
+from causalaudit.people import Groups, check_features, check_table, read_protected
 from causalaudit.situation_testing.shift import Shift, ShiftedGroups, read_shift
 from causalaudit.storage import storable
 

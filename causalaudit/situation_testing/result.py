@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arguments import check_share, check_types
 from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.errors import DataError
-from causalaudit.people import check_share
 from causalaudit.results import AuditResult, IntervalKind, headline_of, interval_table, verdict_table
 from causalaudit.situation_testing.discovery import UNCERTAINTIES, listed_error, prob_in_population
 from causalaudit.situation_testing.evidence import SituationEvidence
@@ -170,6 +170,7 @@ class SituationTestingResult(AuditResult):
 
     def size(self, k: int | None = None) -> int:
         """Return `k` if it was asked for; the smallest if it is None."""
+        check_types(SituationTestingResult.size, locals())
         if k is None:
             return self.question.sizes[0]
         if k not in self.question.sizes:
@@ -201,6 +202,7 @@ class SituationTestingResult(AuditResult):
 
         Beyond tau, that is, at the point counterfactual. `uncertainty` is that of `discoveries`.
         """
+        check_types(SituationTestingResult.false_discovery_rate, locals())
         return float(self._doubts(k, uncertainty)[self.at(k)["beyond_tau"].to_numpy()].mean())
 
     def discoveries(
@@ -236,6 +238,7 @@ class SituationTestingResult(AuditResult):
             Rows of the table, least doubtful first, with `listed_error` (the rate of the shortest list that holds the
             person; people of equal doubt are on the same lists) and `uncertainty` (which it takes).
         """
+        check_types(SituationTestingResult.discoveries, locals())
         check_share("rate", rate)
         doubts, table = self._doubts(k, uncertainty), self.at(k)
         errors = listed_error(doubts, table["beyond_tau"].to_numpy(), correction)

@@ -9,11 +9,18 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arguments import check_types, check_value
 from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.errors import DataError
 from causalaudit.people import check_table, pick_column
 from causalaudit.results import AuditResult, headline_of, interval_table, verdict_table
-from causalaudit.situation_testing.group_comparison import adjusted, compare_groups, excluded_by_newcombe, p_values
+from causalaudit.situation_testing.group_comparison import (
+    adjusted,
+    compare_groups,
+    excluded_by_newcombe,
+    p_values,
+    warn_of_empty_groups,
+)
 from causalaudit.situation_testing.result import Complaint, SituationTestingResult
 from causalaudit.situation_testing.summary import count_cases
 from causalaudit.storage import storable
@@ -152,6 +159,7 @@ def multiple_discrimination(results: Sequence[SituationTestingResult]) -> Multip
     >>> ca.multiple_discrimination(singles).summary().loc[1, "complainants"].item()
     3
     """
+    check_types(multiple_discrimination, locals())
     singles = tuple(results)
     if len(singles) < 2 or not all(isinstance(single, SituationTestingResult) for single in singles):
         raise DataError("Multiple discrimination needs the results of two or more situation tests.")
@@ -182,7 +190,9 @@ def multiple_discrimination(results: Sequence[SituationTestingResult]) -> Multip
         beyond = _joint(singles, common)
         columns["prob_beyond_tau"] = beyond.mean(axis=1).ravel()
         cases = np.count_nonzero(beyond, axis=2)
-    return MultipleDiscriminationResult(pd.DataFrame(columns, index=index), settings, singles, cases)
+    table = pd.DataFrame(columns, index=index)
+    warn_of_empty_groups(table["delta"])
+    return MultipleDiscriminationResult(table, settings, singles, cases)
 
 
 def _corrected(single: SituationTestingResult, index: "pd.Index[Any]", number: int) -> pd.DataFrame:
@@ -256,6 +266,7 @@ def intersection(data: pd.DataFrame, /, **levels: Any) -> "pd.Series[Any]":
     inside = np.ones(len(data), dtype=bool)
     for column, level in levels.items():
         values = pick_column(data, column, "column")
+        check_value(f"The level of {column!r}", level)
         if not (values == level).any():
             raise DataError(f"Nobody in data has {column!r} equal to {level!r}.")
         inside &= (values == level).to_numpy()

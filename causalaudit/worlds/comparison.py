@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from causalaudit.arguments import check_share, check_types
 from causalaudit.counterfactuals.ask import check_posterior
 from causalaudit.errors import CausalAuditError, CausalAuditWarning, DataError, InferenceError
 from causalaudit.inference import Posterior
 from causalaudit.inference.posterior.diagnostics import TRUSTED_K
-from causalaudit.people import check_share
 from causalaudit.progress import parallel
 from causalaudit.results import AuditResult
 from causalaudit.worlds.headlines import headline_table
@@ -107,6 +107,7 @@ def compare_worlds(
     """
     worlds = _check_worlds(posteriors, audit, untrusted)
     check_weights(weights, worlds)
+    check_types(compare_worlds, {"prob": prob, "untrusted": untrusted, "progress": progress})
     check_share("prob", prob)
     people = same_people(posteriors)
     scored, why_not = _scored(posteriors, weights)
@@ -184,7 +185,7 @@ class _World:
     def __call__(self, named: tuple[str, Posterior]) -> tuple[AuditResult, LeaveOneOut | None]:
         world, posterior = named
         try:
-            result = self.audit(posterior)
+            result = self.audit(posterior.copy())
             loss = None if self.scored is None else leave_one_out(posterior, self.people, self.scored)
         except CausalAuditError as error:
             raise type(error)(f"In the world {world!r}: {error}") from error

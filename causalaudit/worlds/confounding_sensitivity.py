@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from causalaudit.arguments import check_share, check_types
 from causalaudit.counterfactuals.ask import check_posterior
 from causalaudit.errors import DataError
 from causalaudit.inference import Posterior, fit_near
-from causalaudit.people import check_share
 from causalaudit.progress import parallel
 from causalaudit.worlds.sweep_result import SweepResult
 from causalaudit.worlds.sweeps import Answer, Answered, ask, check_range, sweep_result
@@ -80,6 +80,7 @@ def confounding_sensitivity(
     >>> bool(swept.table.value[1] < swept.table.value[0])  # more is confounding, less is effect
     True
     """
+    check_types(confounding_sensitivity, locals())
     check_posterior(posterior)
     check_share("prob", prob)
     pair = _check_pair(posterior, between)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from causalaudit.arguments import check_share, check_types
 from causalaudit.counterfactuals.ask import check_posterior
 from causalaudit.errors import DataError
 from causalaudit.inference import Posterior
-from causalaudit.people import check_share
 from causalaudit.progress import parallel
 from causalaudit.worlds.sweep_result import SweepResult
 from causalaudit.worlds.sweeps import Answer, Answered, ask, check_range, sweep_result
@@ -70,6 +70,7 @@ def coupling_sensitivity(
     >>> swept.table["r"].tolist()
     [0.0, 0.5, 1.0]
     """
+    check_types(coupling_sensitivity, locals())
     check_posterior(posterior)
     check_share("prob", prob)
     values, names = check_range("r", r, _TODAY, open_ends=False), _check_sites(posterior, sites)

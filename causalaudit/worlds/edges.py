@@ -1,6 +1,6 @@
 """Which edges of a diagram the data support: the evidence of the programs with some of them cut."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, product
 from typing import Any, ClassVar
@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_seed, check_share, check_types, shown
 from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference import Posterior, fit
 from causalaudit.inference.components.partition import components_of
 from causalaudit.markup import bold, piece, table
-from causalaudit.people import check_seed, check_share, check_table
+from causalaudit.people import check_table
 from causalaudit.progress import parallel
 from causalaudit.results import SavedResult
 from causalaudit.scm import SCM
@@ -121,6 +122,7 @@ def compare_edges(
     >>> bool(found.table.inclusion[0] > 0.99)
     True
     """
+    check_types(compare_edges, locals())
     check_table(data)
     check_share("prob", prob)
     named = _check_edges(scm, edges)
@@ -141,8 +143,9 @@ def compare_edges(
 
 
 def _check_edges(scm: SCM, edges: Any) -> list[Edge]:
-    if isinstance(edges, str) or any(isinstance(edge, str) for edge in edges):
-        raise DataError(f"edges is {edges!r}, but must be a list of pairs: [(cause, effect), …].")
+    listed = isinstance(edges, Collection) and not isinstance(edges, str | dict)
+    if not listed or not all(isinstance(edge, tuple | list) and len(edge) == 2 for edge in edges):
+        raise DataError(f"edges is {shown(edges)}, but must be a list of pairs: [(cause, effect), …].")
     named = [tuple(edge) for edge in edges]
     if not 1 <= len(named) <= _MOST_EDGES or len(set(named)) < len(named):
         raise DataError(f"edges has {len(named)} pairs, but must have from 1 to {_MOST_EDGES}, each once.")

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from causalaudit.arguments import check_count, check_name, check_types
 from causalaudit.errors import DataError
-from causalaudit.figures import BLUE, GREY, INK, PALE, RED, own_axes
+from causalaudit.figures import BLUE, GREY, INK, PALE, RED, as_written, own_axes
 from causalaudit.worlds.units import FLAGGED, NOT_EXAMINED, NOT_FLAGGED, SHARES
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def plot_verdict_map(result: "WorldsResult", units: Sequence[Any] | None = None,
     ax
         Where to draw; by default a figure of its own.
     """
+    check_types(plot_verdict_map, locals())
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
@@ -43,7 +45,7 @@ def plot_verdict_map(result: "WorldsResult", units: Sequence[Any] | None = None,
         table = table[table["worlds_flagged"] > 0]
         table = table.sort_values(["worlds_flagged", "probability"], ascending=False, kind="stable")
     else:
-        wanted = list(units)
+        wanted = [check_name("units", unit, of="units") for unit in units]
         table = table[[unit in wanted for unit in table["unit"].tolist()]]
     if table.empty:
         raise DataError("There is nothing to draw: no world flags a unit. Name the units to draw by units=.")
@@ -60,7 +62,7 @@ def plot_verdict_map(result: "WorldsResult", units: Sequence[Any] | None = None,
     shown = [state for place, state in enumerate(states) if (codes == place).any()]
     handles = [Patch(facecolor=_COLOURS[state], edgecolor="0.6", label=state) for state in reversed(shown)]
     ax.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(handles), frameon=False)
-    return ax
+    return as_written(ax)
 
 
 def _names(table: Any) -> list[str]:
@@ -73,6 +75,7 @@ def _names(table: Any) -> list[str]:
 
 def plot_headlines(result: "WorldsResult", ax: "Axes | None" = None) -> "Axes":
     """Draw the audit's number in each world with its credible interval, beside the weighted average and its range."""
+    check_types(plot_headlines, locals())
     ax = own_axes(ax)
     table, worlds = result.headline, result.worlds
     places = np.arange(len(worlds))[::-1] + 1
@@ -89,7 +92,7 @@ def plot_headlines(result: "WorldsResult", ax: "Axes | None" = None) -> "Axes":
     ax.set_ylim(-0.6, len(worlds) + 0.6)
     ax.set_xlabel(result.settings["headline"])
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
-    return ax
+    return as_written(ax)
 
 
 def _interval(result: "WorldsResult | SweepResult") -> str:
@@ -108,6 +111,8 @@ def plot_variance_shares(result: "WorldsResult", most: int = 20, ax: "Axes | Non
     ax
         Where to draw; by default a figure of its own.
     """
+    check_types(plot_variance_shares, locals())
+    check_count("most", most)
     table = result.table[result.table["variance"] > 0]
     if table.empty:
         raise DataError("There is nothing to draw: no unit has a variance that is known and above 0.")
@@ -121,11 +126,12 @@ def plot_variance_shares(result: "WorldsResult", most: int = 20, ax: "Axes | Non
     ax.set_xlim(0, 1.03 * left.max())  # bars stick to both ends of the axis otherwise
     ax.set_xlabel(f"variance of {result.settings['value']}")
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(SHARES), frameon=False, fontsize="small")
-    return ax
+    return as_written(ax)
 
 
 def plot_sweep(result: "SweepResult", ax: "Axes | None" = None) -> "Axes":
     """Draw the audit's number against an assumption, with its interval, the threshold, and where the answer tips."""
+    check_types(plot_sweep, locals())
     ax, table = own_axes(ax), result.table
     values = table[result.parameter].to_numpy()
     low, high = table["credible_low"].to_numpy(), table["credible_high"].to_numpy()
@@ -144,4 +150,4 @@ def plot_sweep(result: "SweepResult", ax: "Axes | None" = None) -> "Axes":
     ax.set_xlabel(f"{result.parameter}: {result.settings['about']}")
     ax.set_ylabel(result.settings["headline"])
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize="small")
-    return ax
+    return as_written(ax)

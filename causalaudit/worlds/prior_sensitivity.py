@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_seed, check_types
 from causalaudit.arviz_versions import group_names, group_of
 from causalaudit.counterfactuals.ask import check_posterior
 from causalaudit.errors import DataError, InferenceError
 from causalaudit.inference import Posterior
 from causalaudit.inference.posterior.diagnostics import TRUSTED_K
 from causalaudit.markup import paragraph, piece, table
-from causalaudit.people import check_seed
 from causalaudit.randomness import generator
 from causalaudit.results import AuditResult, SavedResult
 from causalaudit.storage import storable
@@ -111,6 +111,7 @@ def prior_sensitivity(
     >>> bool(found.table.flagged.any())
     False
     """
+    check_types(prior_sensitivity, locals())
     check_posterior(posterior)
     posterior.refuse_weights("its draws are moved, and have no likelihood to scale. Fit without weights.")
     seed, total = check_seed(seed), len(posterior.draw_numbers())
@@ -127,7 +128,7 @@ def prior_sensitivity(
             f"Pareto k of the power-scaled weights is {max(shapes):.2f}, and above {TRUSTED_K} they say nothing: a few "
             "draws carry all of the weight. Ask for more draws, or fit with other priors and compare_worlds."
         )
-    name, answer = _answer(audit(posterior))
+    name, answer = _answer(audit(posterior.copy()))
     _refuse_few("The audit's headline", len(answer))
     prior, likelihood = parts
     rows = [_row(quantity, draws, prior, likelihood, seed) for quantity, draws in _parameters(posterior).items()]

@@ -8,9 +8,10 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_share, check_types
 from causalaudit.errors import DataError, nearest
 from causalaudit.markup import paragraph, piece, table
-from causalaudit.people import check_share, check_table
+from causalaudit.people import check_table
 from causalaudit.progress import parallel
 from causalaudit.scm import SCM
 from causalaudit.worlds.partial_association import partial_association
@@ -96,6 +97,7 @@ def implied_independencies(graph: "nx.DiGraph[Any]") -> list[Independence]:
     >>> implied_independencies(ca.diagram([("gender", "school"), ("school", "salary")], [("gender", "salary")]))
     []
     """
+    check_types(implied_independencies, locals())
     observed = [
         node for node in nx.lexicographical_topological_sort(graph, key=str) if not graph.nodes[node].get("latent")
     ]
@@ -159,6 +161,7 @@ def test_diagram(
     >>> ca.test_diagram(wrong, applicants).refuted
     True
     """
+    check_types(test_diagram, locals())
     check_share("alpha", alpha)
     check_table(data)
     graph = scm.graph if isinstance(scm, SCM) else scm

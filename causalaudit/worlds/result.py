@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_name
 from causalaudit.errors import DataError
 from causalaudit.markup import bold, paragraph, piece, table
 from causalaudit.results import IntervalKind, SavedResult, interval_table
@@ -119,6 +120,7 @@ class WorldsResult(SavedResult):
 
     def _row_of(self, unit: Any) -> int:
         """Return the row of a unit, by itself, by its words, or by the first part of it."""
+        unit = check_name("unit", unit, of="a unit")
         units = self.table["unit"].tolist()
         for names in (
             units,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_name
 from causalaudit.errors import DataError
 from causalaudit.markup import bold, paragraph, piece, table
 from causalaudit.results import IntervalKind, SavedResult, interval_table
@@ -78,6 +79,7 @@ class SweepResult(SavedResult):
         return f"{start}is overturned at {tipped} (tried from {low:g} to {high:g})."
 
     def _row_of(self, unit: Any) -> int:
+        unit = check_name("unit", unit, of="a unit")
         for column in ("unit", "words"):
             found = [at for at, name in enumerate(self.tipping_points[column].tolist()) if bool(name == unit)]
             if len(found) == 1:

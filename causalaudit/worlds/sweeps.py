@@ -36,7 +36,7 @@ class Answered:
 def ask(audit: Callable[[Posterior], Answer], posterior: Posterior, where: str) -> Answered:
     """Audit under one value; what the audit refuses says under which."""
     try:
-        answer = audit(posterior)
+        answer = audit(posterior.copy())
     except CausalAuditError as error:
         raise type(error)(f"At {where}: {error}") from error
     posterior.refuse_weights("there is no likelihood to show beside each value. Fit without weights.")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from causalaudit.arguments import is_number
 from causalaudit.errors import DataError, InferenceError, nearest
 
 METHODS = ("stacking", "evidence", "equal")
@@ -29,7 +30,8 @@ def check_weights(weights: Any, worlds: Sequence[str]) -> None:
     missing = [world for world in worlds if world not in weights]
     if missing:
         raise DataError(f"weights leave out {missing[0]!r}: give every world a number; 0 is one.")
-    numbers = np.array([weights[world] for world in worlds], dtype=float)
+    given = [weights[world] for world in worlds]
+    numbers = np.array(given if all(map(is_number, given)) else [np.nan], dtype=float)
     if not np.isfinite(numbers).all() or (numbers < 0).any() or numbers.sum() <= 0:
         raise DataError(f"weights are {dict(weights)}, but must be numbers of at least 0, not all of them 0.")
 

@@ -236,7 +236,7 @@ def test_the_bias_of_invented_defendants_is_found():
     found = ca.scan_bias(table, {"race": "African-American"}, "two_year_recid", features=features, **arguments)
     assert found.subgroup == {"sex": ["Male"]}
     assert table.equals(compas.scan_table(ca.datasets.make_compas(4_000, seed=1)))
-    with pytest.raises(DataError, match="n is 0, but there must be at least one defendant"):
+    with pytest.raises(DataError, match="n is 0, but must be a whole number of at least 1"):
         ca.datasets.make_compas(0)
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 
+import causalaudit as ca
 from causalaudit.bias_scan.power.semisynthetic import SemiSyntheticData, draw_fair_data, inject
 from causalaudit.errors import DataError
 
@@ -173,3 +174,19 @@ def test_the_same_seed_draws_the_same():
 def test_bad_covariates_are_refused(change, arguments, message):
     with pytest.raises(DataError, match=message):
         draw_fair_data(people(60).assign(**change), **arguments)
+
+
+def test_theorem_b_1_needs_predictions_and_status_that_are_jointly_uninformative():
+    """A counterexample to it as printed: Y is independent of A and of P, each alone, and differs by A given P.
+
+    That is what a scan of sufficiency looks for, and finds; it finds nothing if Y is independent of both together.
+    """
+    status, flagged, place = np.repeat([0, 1], 200), np.tile([0, 1], 200), np.arange(400) // 2
+    differ = (status ^ flagged) == (place % 5 > 0)  # 80 % where status and recommendation differ, else 20 %
+    table = pd.DataFrame({"A": status, "x": place % 2, "flagged": flagged, "y": differ.astype(int)})
+    assert [table.groupby(name)["y"].mean().tolist() for name in ("A", "flagged")] == [[0.5, 0.5]] * 2
+    asked = {"recommendation": "flagged", "criterion": "positive predictive value", "direction": "negative"}
+    found = ca.scan_bias(table, {"A": 1}, "y", features=["x"], **asked)
+    assert (found.observed, found.comparison, found.subgroup) == (pytest.approx(0.2), pytest.approx(0.8), {})
+    nothing = ca.scan_bias(table.assign(y=place // 2 % 2), {"A": 1}, "y", features=["x"], **asked)
+    assert nothing.subgroup is None

@@ -83,10 +83,16 @@ MODELS = {
     "syntax": (MODEL.replace("def wages(n):", "def wages(n)"), ["model.py:6: SyntaxError"]),
     "import": ("import no_such_package\n" + MODEL, ["model.py:1: ModuleNotFoundError", "Mend the code there"]),
     "ends the process": ("raise SystemExit(0)\n" + MODEL, ["ends the process"]),
-    "name in the program": (MODEL.replace("gap * sex", "gp * sex"), ["audit.toml:1", "name 'gp' is not defined"]),
+    "name in the program": (
+        MODEL.replace("gap * sex", "gp * sex"),
+        ["model.py:10: ", "audit.toml:1", "name 'gp' is not defined"],
+    ),
     "no plate": (MODEL.replace('pyro.plate("individuals", n)', "pyro.plate_stack('x', (1,))"), ["audit.toml:1"]),
-    "rule": (MODEL.replace('people["wage"]', 'people["wag"]'), ["model.py:14: KeyError", "audit.toml:8"]),
-    "rule of another length": (MODEL.replace(".astype(int)", ".astype(int)[:3]"), ["shape"]),
+    "rule": (
+        MODEL.replace('people["wage"]', 'people["wag"]'),
+        ["model.py:14: The decision failed with KeyError: 'wag'", "audit.toml:8"],
+    ),
+    "rule of another length": (MODEL.replace(".astype(int)", ".astype(int)[:3]"), ["lacks 37 of 40 people"]),
     "rule that grants all": (MODEL.replace("> 20", "> -1"), ["Everybody gets the favourable decision"]),
     "no function": ("wages = 3\n" + MODEL[MODEL.index("def hired") :], ["must be a Pyro program"]),
 }

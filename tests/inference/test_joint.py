@@ -49,7 +49,7 @@ def pairs():
 @pytest.mark.slow
 def test_three_continuous_latents_are_drawn_jointly(pairs):
     with pytest.warns(CausalAuditWarning, match=r"'luck', 'mood' are continuous.*all 18 of the 6 people.*slow"):
-        posterior = ca.fit(ca.SCM(three_latents, latents=THREE), pairs, draws=300, chains=2)
+        posterior = ca.fit(ca.SCM(three_latents, latents=THREE), pairs, draws=900, chains=2)
     assert posterior.settings["method"] == "nuts"
     assert posterior.diagnostics().ok
     mean, covariance = linear_posterior(pairs)
@@ -57,7 +57,7 @@ def test_three_continuous_latents_are_drawn_jointly(pairs):
     assert latents["skill"].dims == ("chain", "draw", "individual")
     assert latents["individual"].to_numpy().tolist() == list("abcdef")
     draws = np.column_stack(
-        [posterior.parameters()["base"], *(latents[name].to_numpy().reshape(600, 6) for name in THREE)]
+        [posterior.parameters()["base"], *(latents[name].to_numpy().reshape(1800, 6) for name in THREE)]
     )
     sd = np.sqrt(np.diag(covariance))
     np.testing.assert_allclose(draws.mean(0), mean, atol=4.5 * sd.max() / np.sqrt(500))

@@ -129,6 +129,7 @@ def test_chains_that_never_visit_a_known_mode_are_not_trusted():
     assert "never came to modes that hold some 50% of the posterior" in doubtful.verdict
 
 
+@pytest.mark.slow
 def test_nuts_in_one_of_two_modes_says_so():
     """Four chains may all be in the same of two mirror images, and agree."""
     with pytest.warns(CausalAuditWarning, match="never came to modes|chains have not mixed"):

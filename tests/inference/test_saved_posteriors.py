@@ -1,5 +1,7 @@
 """Posteriors on disk: what comes back, and what is refused."""
 
+import stat
+
 import numpy as np
 import pandas as pd
 import pyro
@@ -421,7 +423,10 @@ def test_saving_onto_a_folder_leaves_nothing(posterior, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["posterior.nc"]
 
 
-def test_saved_file_has_ordinary_permissions(posterior, tmp_path):
-    posterior.save(tmp_path / "posterior.nc")
-    (tmp_path / "ordinary").write_text("")
-    assert (tmp_path / "posterior.nc").stat().st_mode == (tmp_path / "ordinary").stat().st_mode
+def test_a_saved_file_is_its_owners_alone_and_keeps_the_mode_that_it_was_given(posterior, tmp_path):
+    path = tmp_path / "posterior.nc"
+    posterior.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.chmod(0o640)
+    posterior.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640

@@ -135,7 +135,9 @@ def test_files_of_other_calibrations_are_refused(scm, tmp_path):
     assert path.read_text() == before
 
 
-@pytest.mark.parametrize("text", ["hello", "hello\n", '["a"]\n', '{"a": 1}\n', '{"a"\n{"b": 1}\n'])
+@pytest.mark.parametrize(
+    "text", ["hello", "hello\n", "hello\nthere", "[]\nthere", '["a"]\n', '{"a": 1}\n', '{"a"\n{"b": 1}\n']
+)
 def test_other_files_are_refused_and_left_alone(scm, tmp_path, text):
     path = tmp_path / "notes.txt"
     path.write_text(text)

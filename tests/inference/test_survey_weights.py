@@ -213,7 +213,7 @@ def test_a_weighted_posterior_far_from_normal_is_not_trusted():
     ("weights", "words"),
     [
         ("v", "column of weights 'v' is not in data"),
-        (PEOPLE.w, "weights is Series, but must be the name of a column"),
+        (PEOPLE.w, r"weights is Series of shape \(300,\), but must be the name of a column"),
         ("missing", "'missing' is missing for 1 of 300 people"),
         ("negative", "1 of 300 are not, for example -1.0 of the person 4"),
         ("nothing", "are all 0"),

@@ -92,6 +92,7 @@ def product(n):
         pyro.sample("x", dist.Normal(a * b, 0.3))
 
 
+@pytest.mark.slow
 def test_a_guide_that_does_not_fit_warns():
     with pytest.warns(CausalAuditWarning, match=r"Pareto k of the guide is \d.*not the normal"):
         ca.fit(ca.SCM(product), pd.DataFrame({"x": [2.0, 2.1, 1.9]}), method="svi", draws=100, chains=1)

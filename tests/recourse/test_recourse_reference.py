@@ -133,3 +133,13 @@ def test_the_trade_off_scaled_by_group_sizes(reference_folder):
         row = rows.iloc[result.place(theirs["if"])]
         scaled = row["score"] * np.sqrt(row["n0"] * row["n1"] / (row["n0"] + row["n1"]))
         assert _same(scaled, theirs["metrics"]["fair_tradeoff_ks_micro"]["scaled_sqrt"])
+
+
+@pytest.mark.parametrize(("name", "printed", "predicted"), [("adult", 10_205, 10_814), ("compas", 745, 699)])
+def test_the_affected_of_the_paper_have_the_bad_label_not_the_bad_prediction(
+    reference_folder, name, printed, predicted
+):
+    """What appendix D calls the number of affected individuals, against its definition in section 2.1."""
+    people = table(reference_folder, name)
+    assert (people["label"] == 0).sum() == printed
+    assert (people["pred"] == 0).sum() == predicted

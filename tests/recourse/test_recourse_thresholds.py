@@ -209,7 +209,7 @@ def test_twins_beyond_the_values_of_all_people(people):
 
 
 def test_refused(people):
-    with pytest.raises(DataError, match=r"thresholds is 'skill', but must be a list"):
+    with pytest.raises(DataError, match=r"thresholds is the text 'skill', but must be a list"):
         audit(people, thresholds="skill")
     with pytest.raises(DataError, match=r"thresholds names 'skil', which is not a feature: did you mean 'skill'\?"):
         audit(people, thresholds=["skil"])

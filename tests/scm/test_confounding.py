@@ -10,7 +10,7 @@ from confounded_pairs import pair
 from scipy import stats
 
 import causalaudit as ca
-from causalaudit.errors import ProgramError
+from causalaudit.errors import DataError, ProgramError
 from causalaudit.scm.execution import numerics
 from causalaudit.scm.handlers import Intervene, run
 from causalaudit.scm.score import Score
@@ -37,7 +37,6 @@ def scm():
     [
         ("x", "y", 1.0, "rho is 1.0, but must be a number between -1 and 1"),
         ("x", "y", -1.5, "rho is -1.5"),
-        ("x", "y", "0.3", "rho is '0.3'"),
         ("x", "y", float("nan"), "rho is nan"),
         ("x", "z", 0.3, "There is no variable 'z' to confound"),
         ("x", "u", 0.3, "'u' is latent"),
@@ -50,6 +49,11 @@ def scm():
 def test_what_cannot_be_confounded_is_refused(scm, one, other, rho, message):
     with pytest.raises(ProgramError, match=message):
         scm.confounded(one, other, rho)
+
+
+def test_a_correlation_is_a_number(scm):
+    with pytest.raises(DataError, match=r"rho is '0\.3', but must be a number"):
+        scm.confounded("x", "y", "0.3")
 
 
 def test_a_variable_is_in_one_pair(scm):

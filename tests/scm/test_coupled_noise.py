@@ -9,7 +9,7 @@ from random_programs import FAMILIES
 from scipy import stats
 
 import causalaudit as ca
-from causalaudit.errors import ProgramError
+from causalaudit.errors import DataError, ProgramError
 from causalaudit.scm.noise import couplings_of, noise_of
 from causalaudit.scm.noise.coupled import recoupled
 
@@ -122,11 +122,17 @@ def test_categories_have_names_only():
     }
 
 
-@pytest.mark.parametrize("bad", [1.01, -2, float("nan"), True, None])
+@pytest.mark.parametrize("bad", [1.01, -2, float("nan")])
 def test_numbers_out_of_range(bad):
     scm = ca.models.loan.linear()
     with pytest.raises(ProgramError, match="is not one of monotone, gumbel, independent, nor a number from -1 to 1"):
         scm.with_coupling({"salary": bad})
+
+
+@pytest.mark.parametrize("bad", [True, None])
+def test_what_is_no_coupling_at_all(bad):
+    with pytest.raises(DataError, match="must be text, a number or a mapping to text or a number"):
+        ca.models.loan.linear().with_coupling({"salary": bad})
 
 
 def test_sites_that_there_are_not():

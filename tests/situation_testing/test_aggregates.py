@@ -86,5 +86,5 @@ def test_bad_questions_about_groups(result):
         describe_groups(result, [-1])
     with pytest.raises(DataError, match="nobody to average over"):
         describe_groups(result, [])
-    with pytest.raises(DataError, match="situation tests with their names"):
+    with pytest.raises(DataError, match=r"results is .*, but must be a mapping to a SituationTestingResult"):
         average_shares(result, {"all": result.at().index})

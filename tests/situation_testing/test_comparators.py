@@ -4,6 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from benchmarks.peers.causal_situation_testing import causal_situation_testing
 from benchmarks.peers.fliptest import flip_test
@@ -22,6 +23,7 @@ def test_fliptest_maps_by_the_cheapest_of_all_assignments():
     assert found["negative"].tolist() == np.flatnonzero(decision[:6] < mapped).tolist()
 
 
+@pytest.mark.slow
 def test_causal_situation_testing_sees_a_decision_by_status_alone():
     """The rule: x above .5, and for the protected above .7. In between all of them are cases, and elsewhere none."""
     rng = np.random.default_rng(1)

@@ -68,9 +68,12 @@ def test_in_favour_it_is_the_other_side_and_centres_are_members():
     assert shifted == pytest.approx(plain, abs=2e-3)
 
 
-@pytest.mark.parametrize("difference", [0, -0.1, 1.2, True, "much"])
-def test_bad_differences(result, difference):
-    with pytest.raises(DataError, match=r"difference is .*, but must be a number above 0 and at most 1"):
+@pytest.mark.parametrize(
+    ("difference", "expected"),
+    [(0, " above 0 and at most 1"), (-0.1, " above 0"), (1.2, " above 0"), (True, r"\."), ("much", r"\.")],
+)
+def test_bad_differences(result, difference, expected):
+    with pytest.raises(DataError, match=rf"difference is .*, but must be a number{expected}"):
         choose_k(result, difference)
 
 
@@ -104,3 +107,12 @@ def test_as_many_are_significant_as_was_said(name):
     error = np.std(seen, ddof=1) / np.sqrt(len(seen))
     print(f"{name}: said {np.mean(said):.3f}, seen {np.mean(seen):.3f} (se {error:.3f})")
     assert np.mean(seen) == pytest.approx(np.mean(said), abs=0.03 + 2 * error)
+
+
+@pytest.mark.filterwarnings("ignore:.*rest on a poor match")
+def test_a_difference_of_one_leaves_one_rate():
+    """Nobody of the test group is rejected and everybody of the control group: any k of some size detects it."""
+    result = audit(people_of(constant(0.2, 0.3), np.random.default_rng(0), 200), 20)
+    found = choose_k(result, 1.0, sizes=[5, 10])
+    assert found.table["power"].tolist() == [1.0, 1.0]
+    assert found.table.notna().all(axis=None)

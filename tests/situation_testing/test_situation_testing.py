@@ -220,3 +220,27 @@ def test_a_level_against_a_reference_level():
         found = ca.situation_testing(people, "y", {"race": chosen}, features=["x"], k=5, distance=ca.Gower("std"))
         expected = ca.situation_testing(rest, "y", {"race": chosen[0]}, features=["x"], k=5, distance=ca.Gower("std"))
         np.testing.assert_array_equal(found.at()["delta"], expected.at()["delta"])
+
+
+@pytest.mark.filterwarnings("ignore:.*rest on a poor match:causalaudit.errors.CausalAuditWarning")  # few people
+def test_counterfactual_unfairness_and_discrimination_do_not_imply_one_another():
+    """Proposition 4.1: a is treated otherwise as a man and is no case; d is one and is not treated otherwise."""
+    people = pd.DataFrame(
+        {
+            "sex": ["F"] * 6 + ["M"] * 6,
+            "score": [1.0, 1.1, 1.2, 8.0, 8.1, 8.2, 4.0, 4.1, 4.2, 12.0, 12.1, 12.2],
+            "hired": [0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0],
+        },
+        index=list("abcdefghijkl"),
+    )
+    moved = people.loc[list("abcdef"), ["score"]].assign(hired=[1, 1, 1, 0, 1, 1])
+    moved["score"] = [4.05] * 3 + [12.05] * 3
+    worlds = ca.CounterfactualDraws.from_frame(moved, do={"sex": "M"})
+    table = ca.situation_testing(
+        people, "hired", {"sex": "F"}, features=["score"], counterfactuals=worlds, k=2, centres=True
+    ).at()
+    unfair, case = table["cf_flip"], table["beyond_tau"]
+    assert table.loc["a", "delta"] == pytest.approx(1 / 3 - 2 / 3)
+    assert (unfair["a"], case["a"]) == (True, False)
+    assert table.loc["d", "delta"] == pytest.approx(3 / 3 - 1 / 3)
+    assert (unfair["d"], case["d"]) == (False, True)

@@ -234,7 +234,7 @@ def test_questions_to_a_result(run, as_men):
 def test_distances(people, run):
     with pytest.raises(DataError, match="scale is 'iqr'"):
         ca.Gower("iqr")
-    with pytest.raises(DataError, match="must be a collection"):
+    with pytest.raises(DataError, match=r"categorical is the text 'x', but must be a list of names: \['x'\]"):
         ca.Gower(categorical="x")
     with pytest.raises(DataError, match="weight of 'x' is -1"):
         ca.Gower(weights={"x": -1})

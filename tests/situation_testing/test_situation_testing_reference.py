@@ -296,3 +296,47 @@ def test_table_14(law):
     assert found["", "complainants"].tolist() == [8, 122]
     away = np.abs(found.iloc[:, 1:].to_numpy() - printed)
     assert np.nanmax(away) < 0.011
+
+
+# Tables 4 and 5: both shares, delta, the bound of equation 10 and the interval of equation 11, as printed.
+SINGLE = {
+    44: [1.00, 0.00, 1.00, 1.00, 1.00, 1.00],
+    55: [0.81, 0.00, 0.81, 0.65, 0.62, 1.00],
+    150: [1.00, 0.94, 0.06, -0.04, -0.06, 0.18],
+    203: [1.00, 0.87, 0.13, -0.01, -0.04, 0.29],
+    218: [0.56, 0.00, 0.56, 0.36, 0.32, 0.81],
+    5: [0.06, 0.00, 0.06, -0.04, -0.06, 0.18],
+    147: [0.50, 0.00, 0.50, 0.29, 0.26, 0.75],
+    435: [0.38, 0.00, 0.38, 0.18, 0.14, 0.61],
+    1958: [0.13, 0.00, 0.13, -0.01, -0.04, 0.29],
+    2926: [0.75, 0.00, 0.75, 0.57, 0.54, 0.96],
+}
+
+
+def test_tables_4_and_5(loan):
+    """Ten complainants, the first five of whom are cases of counterfactual fairness as well."""
+    table = loan("authors", True, True).at(15).loc[list(SINGLE)]
+    shown = table[["p_control", "p_test", "delta", "wald_low", "wald2_low", "wald2_high"]]
+    np.testing.assert_allclose(shown, list(SINGLE.values()), rtol=0, atol=0.0101)
+    assert table["beyond_tau"].all()
+    assert table["cf_flip"].tolist() == [True] * 5 + [False] * 5
+    assert table["significant"].tolist() == [low > 0 for _, _, _, low, _, _ in SINGLE.values()]
+
+
+def test_errata_of_the_data(loan, data_folder):
+    """What the texts of examples and sections say of the data, and what these say."""
+    applicants, worlds = loan.data
+    women, approved = applicants.gender == "female", applicants.approved == 1
+    assert (len(applicants), women.sum()) == (4993, 1712)  # not 5,000, nor a share of 0.45
+    assert (approved & women).mean() == pytest.approx(0.135, abs=5e-4)  # "acceptance probabilities" are joint shares
+    assert (approved & ~women).mean() == pytest.approx(0.400, abs=5e-4)
+    assert approved[women].mean() == pytest.approx(0.394, abs=5e-4)
+    assert approved[~women].mean() == pytest.approx(0.608, abs=5e-4)
+    assert applicants.loc[0, ["salary", "balance"]].round().tolist() == [35_000, 7_948]  # example 1.1 prints 7,048
+    assert worlds.point.loc[0, ["salary", "balance"]].round().tolist() == [50_796, 13_852]
+    people = ca.datasets.load_law_school(data_folder)
+    female, admitted = people.Gender == "Female", admission(people)
+    assert (admitted & female).mean() == pytest.approx(0.0083, abs=5e-5)  # "of the female applicants"
+    assert admitted[female].mean() == pytest.approx(0.0189, abs=5e-5)
+    both = (female & (people.Race == "NonWhite")).sum()
+    assert 24 / both == pytest.approx(0.0131, abs=5e-5)  # Table 12, standard tests at k = 250: 5.1 % is printed

@@ -28,7 +28,8 @@ HOSTILE = [
     "a|b`c`*d*_e_[f](javascript:alert(1))",
     "&lt;b&gt; &amp;",
 ]
-SEX, WAGE = '<b onclick="window.hacked=6">sex</b>', "=wage & </script><script>window.hacked=7</script>"
+# The names of sites have no slash.
+SEX, WAGE = '<b onclick="window.hacked=6">sex', "=wage & <img src=x onerror=window.hacked=7>"
 
 
 def hostile_people(number=60):
@@ -50,7 +51,7 @@ def hostile_people(number=60):
 
 def hostile_program(n):
     # </script><script>window.hacked=8</script> ]]> --> {{ 7 * 7 }}
-    gap = pyro.sample("<i>gap</i>", dist.Normal(0.0, 5.0))
+    gap = pyro.sample("<i>gap", dist.Normal(0.0, 5.0))
     with pyro.plate("individuals", n):
         sex = pyro.sample(SEX, dist.Bernoulli(torch.tensor(0.5)))
         pyro.sample(WAGE, dist.Normal(20.0 + gap * sex, 3.0))

@@ -233,7 +233,7 @@ def test_the_variance_goes_where_it_comes_from():
 def test_a_unit_that_a_world_lacks_was_not_examined(posteriors):
     def some(posterior):
         rows = [("both", True, 0.9, 0.5, 0.1, 0.1)]
-        seen = posterior is posteriors["gap"]
+        seen = posterior.scm is posteriors["gap"].scm
         return Stated([*rows, ("alone", True, 0.8, 0.4, 0.1, 0.1)] if seen else rows)
 
     two = {name: posteriors[name] for name in ("gap", "equal")}
@@ -277,7 +277,7 @@ def test_sentences_say_between_which_bounds_over_couplings(posteriors):
     rows = [("moved", True, 0.9, 0.5, 0.1, 0.1), ("fixed", True, 0.9, 0.5, 0.1, 0.1)]
 
     def some(posterior):
-        there = posterior is posteriors["gap"]
+        there = posterior.scm is posteriors["gap"].scm
         return Bounded(rows, [0.1, 0.3 + there], [0.4 + there, 0.3 + there])
 
     two = {name: posteriors[name] for name in ("gap", "equal")}
@@ -327,7 +327,7 @@ def test_a_scan_is_compared_by_the_subgroups_that_any_world_found(people):
     posteriors = {"gap": fitted(normal_score, people), "equal": fitted(equal_score, people)}
 
     def scan(posterior):
-        penalty = 0.1 if posterior is posteriors["gap"] else 0.3
+        penalty = 0.1 if posterior.scm is posteriors["gap"].scm else 0.3
         return ca.scan_bias(
             people, {"sex": "f"}, "hired", recommendation="rank", features=["region"], penalty=penalty,
             criterion="separation", draws=50, seed=0, progress=False,

@@ -7,6 +7,7 @@ import numpy as np
 
 from causalaudit.adjustment import (
     SMALLEST,
+    check_estimator,
     fit_estimator,
     fit_logistic,
     odds,
@@ -186,6 +187,9 @@ def choose_models(propensity: Any, outcome: Any, scale: str) -> ExpectationModel
     """Return the models that are given, else the paper's on its scale, else those to be chosen for the people."""
     if propensity is None and outcome is None:
         return LogisticModels(chosen=scale != "paper")
+    for name, model in (("propensity", propensity), ("expectation", outcome)):
+        if model is not None:
+            check_estimator(name, model)
     return EstimatorModels(propensity, outcome)
 
 

@@ -1,6 +1,5 @@
 """Whether a score is more than chance: null tables, scanned with the same effort (section 2.4 of the paper)."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from causalaudit.bias_scan.evidence.scores import dispersion_of, evidence_of
 from causalaudit.bias_scan.evidence.search import SubgroupSearch
 from causalaudit.bias_scan.question.scan_question import ScanQuestion
 from causalaudit.bias_scan.question.strata import Strata
+from causalaudit.global_state import ignored_warnings
 from causalaudit.progress import parallel
 from causalaudit.randomness import generator
 
@@ -101,9 +101,7 @@ def p_value_of(
         as_high = np.flatnonzero(scores >= score - _SAME)
         if len(as_high) >= _EXCEEDANCES:
             break
-    with warnings.catch_warnings():
-        # joblib says that some of its workers' results go unused: that is what stopping early means.
-        warnings.simplefilter("ignore")
+    with ignored_warnings():  # joblib says that some of its workers' results go unused: that is stopping early
         found.close()
     if len(as_high) < _EXCEEDANCES:
         return (1 + len(as_high)) / (1 + permutations), scores

@@ -1,5 +1,6 @@
 """The search for the highest score (equation 2): exhaustive where the lattice is small, else by ascent."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,9 +9,12 @@ import numpy as np
 from causalaudit.bias_scan.evidence.ascent import Ascent
 from causalaudit.bias_scan.evidence.lattice import LARGEST, Lattice
 from causalaudit.bias_scan.evidence.scores import Evidence
+from causalaudit.errors import CausalAuditWarning
 from causalaudit.progress import pieces
 from causalaudit.randomness import generator
 
+_SECONDS = 6e-6  # of an ascent, for each start and pair of values of a feature, as measured
+_LONG = 60.0  # seconds, from which a search is announced
 _NEAR = 1e-7  # for each person: what the table of scores may be off by, doubled, before the dispersion
 
 
@@ -65,6 +69,20 @@ class SubgroupSearch:
     ) -> "SubgroupSearch":
         """Choose the search by the size of the lattice."""
         return cls(cells, sizes, penalty, iterations, seed, Lattice(sizes).number <= LARGEST)
+
+    def announce(self, tables: int) -> None:
+        """Warn of how long it takes to search so many tables, if that is minutes."""
+        work = tables * self.iterations * sum(size**2 for size in self.sizes)
+        seconds = 0.0 if self.exhaustive else _SECONDS * work
+        if seconds > _LONG:
+            warnings.warn(
+                f"There are more than {LARGEST:,} subgroups, so that {tables:,} tables (the data, draws and "
+                f"permutations) are searched by ascent from {self.iterations} starts each: some "
+                f"{seconds / 60:,.0f} minutes on one core. Features of fewer values, fewer draws=, permutations= or "
+                "iterations= take less.",
+                CausalAuditWarning,
+                stacklevel=3,
+            )
 
     def best(self, evidence: Evidence, top: int = 1) -> list[FoundSubgroup]:
         """Return the best subgroups with positive scores, no two of the same people, best first."""

@@ -9,7 +9,7 @@ from causalaudit.bias_scan.evidence.search import SubgroupSearch
 from causalaudit.progress import pieces, watched
 
 # A share of so many draws is known to 0.025, while each draw is a search of its own.
-_SEARCHED = 400
+SEARCHED = 400
 
 
 def inclusion(people: ExpectedPeople, search: SubgroupSearch, progress: bool) -> pd.DataFrame | None:
@@ -31,7 +31,7 @@ def inclusion(people: ExpectedPeople, search: SubgroupSearch, progress: bool) ->
     """
     if people.draws is None:
         return None
-    number = min(people.draws.number, _SEARCHED)
+    number = min(people.draws.number, SEARCHED)
     parts = pieces(number, each=len(people.strata.kept))
     held = (_holdings(people, search, part) for part in parts)
     share = sum(watched(held, len(parts), "scanning posterior draws", progress)) / number

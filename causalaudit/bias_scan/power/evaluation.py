@@ -1,16 +1,16 @@
 """How well scans find a bias that is known to be there: the evaluation of section 3 of the paper."""
 
-import warnings
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from causalaudit.arguments import check_count, check_seed, check_share, check_types, shown
 from causalaudit.bias_scan.power.plots import plot_power
 from causalaudit.bias_scan.power.semisynthetic import (
     OUTCOME,
@@ -21,11 +21,13 @@ from causalaudit.bias_scan.power.semisynthetic import (
     inject,
 )
 from causalaudit.bias_scan.scan import scan_bias
-from causalaudit.errors import CausalAuditWarning, DataError, check_count, nearest
-from causalaudit.people import check_seed, check_share, read_protected
+from causalaudit.errors import CausalAuditWarning, DataError, nearest
+from causalaudit.global_state import ignored_warnings
+from causalaudit.people import read_protected
 from causalaudit.progress import parallel
 from causalaudit.randomness import spawn
-from causalaudit.storage import Artefact, pack, storable, unpack, write_artefact
+from causalaudit.results import SavedResult
+from causalaudit.storage import storable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +51,7 @@ _SCANS: dict[str, dict[str, Any]] = {
 
 @storable
 @dataclass(frozen=True, repr=False, eq=False)
-class PowerResult:
+class PowerResult(SavedResult):
     """Accuracy of detectors in an evaluation.
 
     Attributes
@@ -88,17 +90,6 @@ class PowerResult:
         """Draw accuracy against a setting of the experiments; see `causalaudit.plots.plot_power`."""
         return plot_power(self, against, ax, **fixed)
 
-    def save(self, path: str | Path) -> None:
-        """Write the result to one file; `causalaudit.load` reads it back."""
-        content, arrays = pack(self)
-        write_artefact(path, self.KIND, {"content": content}, {"arrays": arrays})
-
-    @classmethod
-    def from_artefact(cls, artefact: Artefact) -> "PowerResult":
-        """Return the result that a file holds."""
-        result: PowerResult = unpack(artefact.header["content"], artefact.groups["arrays"])
-        return result
-
 
 def experiments(full: bool = False) -> pd.DataFrame:
     """Return the experiments of the paper's figures 1 to 3, one in each row.
@@ -120,6 +111,7 @@ def experiments(full: bool = False) -> pd.DataFrame:
     >>> len(experiments()), len(experiments(full=True))
     (6, 77)
     """
+    check_types(experiments, locals())
     few: list[dict[str, Any]] = [
         {},
         *({"mu_sep": m} for m in (0.25, 0.5)),
@@ -180,7 +172,8 @@ def evaluate_power(
     alpha
         Level of the intervals of the means.
     seed
-        Same seed, same data, for any number of workers; experiments share the random numbers of a data set.
+        Same seed, same data, for any number of workers; experiments share the random numbers of a data set. They are
+        drawn row by row: the order of the rows is part of the question.
     progress
         Show a bar.
 
@@ -206,6 +199,7 @@ def evaluate_power(
     >>> power.summary().groupby("mu_sep")["accuracy"].mean().round(2).is_monotonic_increasing
     True
     """
+    check_types(evaluate_power, locals())
     grid = _checked(experiments(full) if grid is None else grid)
     datasets = (100 if full else 10) if datasets is None else datasets
     check_count("datasets", datasets)
@@ -231,6 +225,11 @@ def _checked(grid: pd.DataFrame) -> pd.DataFrame:
     for name in grid.columns:
         if name not in known:
             raise DataError(f"The grid has a column {name!r}, which is no setting: {nearest(str(name), known)}")
+        numbers = pd.api.types.is_any_real_numeric_dtype(grid[name])
+        if not numbers or not np.isfinite(grid[name].to_numpy(dtype=float, na_value=np.nan)).all():
+            raise DataError(
+                f"The column {name!r} of the grid must hold finite numbers, but is {shown(grid[name].tolist())}."
+            )
     if grid.empty:
         raise DataError("The grid has no rows, but each row is an experiment.")
     return grid.reset_index(drop=True)
@@ -242,8 +241,7 @@ def _scans(scale: str) -> dict[str, Detector]:
 
 def _scan(dataset: SemiSyntheticData, question: Mapping[str, Any]) -> np.ndarray:
     """Return whom a scan finds; its warnings about models are not for those who only count."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CausalAuditWarning)
+    with ignored_warnings(CausalAuditWarning):
         result = scan_bias(
             dataset.data, dataset.protected, OUTCOME, features=dataset.features, progress=False, **question
         )
@@ -271,5 +269,6 @@ def _evaluate(
             fair[key] = draw_fair_data(covariates, protected, seed=own, **process)
         dataset = inject(fair[key], seed=own, **signal)
         for name, detect in detectors.items():
-            rows.append({**setting, "dataset": number, "detector": name, "accuracy": dataset.accuracy(detect(dataset))})
+            found = dataset.accuracy(detect(deepcopy(dataset)))
+            rows.append({**setting, "dataset": number, "detector": name, "accuracy": found})
     return pd.DataFrame(rows)

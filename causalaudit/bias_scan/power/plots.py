@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from causalaudit.arguments import check_types
 from causalaudit.errors import DataError
-from causalaudit.figures import GREY, INK, MARKERS, PALETTE, own_axes
+from causalaudit.figures import GREY, INK, MARKERS, PALETTE, as_written, own_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +58,7 @@ def plot_power(power: "PowerResult", against: str = "mu_sep", ax: "Axes | None" 
     >>> plot_power(power, "mu_sep").get_ylabel()
     'accuracy (Jaccard), 95% band'
     """
+    check_types(plot_power, locals())
     rows = _chosen(power, against, fixed)
     ax = own_axes(ax)
     for place, (name, line) in enumerate(rows.groupby("detector", sort=False)):
@@ -69,7 +71,7 @@ def plot_power(power: "PowerResult", against: str = "mu_sep", ax: "Axes | None" 
     level = 1 - power.settings["alpha"]
     ax.set(xlabel=_LABELS[against], ylabel=f"accuracy (Jaccard), {level:.0%} band", ylim=(0, 1.05))
     ax.legend(frameon=False, fontsize="small")
-    return ax
+    return as_written(ax)
 
 
 def _chosen(power: "PowerResult", against: str, fixed: dict[str, float]) -> "pd.DataFrame":

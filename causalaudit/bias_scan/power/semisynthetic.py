@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
+from causalaudit.arguments import check_seed
 from causalaudit.errors import DataError
-from causalaudit.people import check_seed, levels_of, pick_column, read_protected
+from causalaudit.people import levels_of, pick_column, read_protected
 from causalaudit.randomness import generator
 
 OUTCOME, PREDICTION, RECOMMENDATION = "outcome", "prediction", "recommendation"
@@ -114,8 +115,9 @@ def draw_fair_data(
     """
     _check_covariates(covariates, n_bias, p_bias)
     rng = generator(check_seed(seed), "semi-synthetic data")
-    protected = _draw_protected(covariates, rng) if protected is None else dict(protected)
-    read_protected(covariates, protected)
+    asked = _draw_protected(covariates, rng) if protected is None else protected
+    read_protected(covariates, asked)
+    protected = dict(asked)
     dummies = pd.get_dummies(covariates.drop(columns=list(protected)).astype("category"), dtype=float)
     log_odds = dummies.to_numpy() @ rng.normal(0, 0.2, dummies.shape[1]) + rng.normal(0, sigma_true, len(covariates))
     true, predicted = expit(log_odds), expit(log_odds + rng.normal(0, sigma_predict, len(covariates)))

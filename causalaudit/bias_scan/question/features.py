@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from causalaudit.errors import CausalAuditWarning, DataError, check_count, nearest
-from causalaudit.people import codes_of, levels_of, pick_column, why_discrete
+from causalaudit.arguments import check_count
+from causalaudit.errors import CausalAuditWarning, DataError, nearest
+from causalaudit.people import FEW_VALUES, codes_of, levels_of, pick_column, why_discrete
 from causalaudit.storage import storable
 
 Bins = int | Sequence[float] | Mapping[str, int | Sequence[float]] | None
 _QUANTILES = 4  # bins of a continuous number, unless `bins` says otherwise
 _MANY = 100  # values of a feature, from which the cost is announced
+_MOST = 1000  # and above which it is refused: models take memory and time by its square and its cube
+_SHARED_BY = 10  # people for each value of a feature that is taken by default, if it has more than a few
 
 
 @storable
@@ -98,7 +101,7 @@ def _read_number(name: str, column: "pd.Series[Any]", bins: Any) -> ScannedFeatu
 def _inner_edges(name: str, numbers: np.ndarray, bins: Any) -> np.ndarray:
     if bins is None or np.ndim(bins) == 0:
         number = _QUANTILES if bins is None else bins
-        check_count("bins", number)
+        check_count("bins", number, most=_MOST)
         quantiles = np.quantile(numbers, np.arange(1, number) / number, method="inverted_cdf")
         return np.unique(quantiles[quantiles < numbers.max()])
     edges = np.asarray(bins, dtype=float)
@@ -121,7 +124,53 @@ def plain_bins(bins: Bins) -> Any:
     return bins if bins is None else np.asarray(bins).tolist()
 
 
+def default_features(people: pd.DataFrame, taken: Mapping[str, str]) -> list[str]:
+    """Return all columns without another role, but those of texts or categories that hardly anybody shares.
+
+    A name or an identifier has as many values as there are people: each would be a column of the models and a subgroup.
+    They are left out with a warning that names them.
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"sex": ["f", "m"], "age": [30, 40]})
+    >>> default_features(people, {"sex": "protected column"})
+    ['age']
+    """
+    others = [name for name in people.columns if name not in taken]
+    if not others:
+        roles = ", ".join(f"{name!r} is the {role}" for name, role in taken.items())
+        raise DataError(f"There are no features to scan: {roles}, and data has no other columns.")
+    values = {name: _values_of(people, name) for name in others}
+    sparse = [name for name in others if values[name] > FEW_VALUES and len(people) < _SHARED_BY * values[name]]
+    left = [name for name in others if name in sparse or values[name] > _MANY]
+    if not left:
+        return others
+    listed = ", ".join(f"{name!r} ({values[name]:,} values)" for name in left)
+    if len(left) == len(others):
+        raise DataError(f"There are no features to scan: hardly anybody shares the values of {listed}. Group them.")
+    warnings.warn(
+        f"Left out of the features: {listed}, which have more than {_MANY} values, or fewer than {_SHARED_BY} people "
+        "for each. Group their values, or list them in features=.",
+        CausalAuditWarning,
+        stacklevel=4,
+    )
+    return [name for name in others if name not in left]
+
+
+def _values_of(people: pd.DataFrame, name: Any) -> int:
+    """Return how many values a column of texts or categories has; numbers, which are cut into bins, have none."""
+    column = pick_column(people, name, "feature")
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+        return 0
+    return int(column.nunique())
+
+
 def _announce_cost(name: str, values: int) -> None:
+    if values > _MOST:
+        raise DataError(
+            f"The feature {name!r} has {values:,} values, but at most {_MOST:,} can be scanned: each is a column of "
+            "the models. Group its values, or give it as a number with bins."
+        )
     if values >= _MANY:
         warnings.warn(
             f"The feature {name!r} has {values} values: each step of the search scores some {3 * values} sets of them, "

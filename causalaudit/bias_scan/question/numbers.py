@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from causalaudit.errors import DataError, check_count
-from causalaudit.people import check_seed, check_share
+from causalaudit.arguments import check_count, check_seed, check_share
+from causalaudit.errors import DataError
 
 NULLS = ("propensity", "permutation")
 
@@ -40,7 +40,11 @@ def check_numbers(
     """Refuse settings that make no sense, and return them as plain values."""
     check_count("iterations", iterations)
     check_count("top", top)
-    for name, count in (("permutations", permutations), ("posterior_draws", posterior_draws), ("draws", draws or 0)):
+    for name, count in (
+        ("permutations", permutations),
+        ("posterior_draws", posterior_draws),
+        ("draws", 0 if draws is None else draws),
+    ):
         if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
             raise DataError(f"{name} is {count!r}, but must be a whole number of at least 0.")
     check_share("prob", prob)

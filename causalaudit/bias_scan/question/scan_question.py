@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.adjustment import log_odds
+from causalaudit.arguments import check_value
 from causalaudit.bias_scan.question.criteria import Criterion, choose_criterion
 from causalaudit.bias_scan.question.events import read_binary, read_probability
-from causalaudit.bias_scan.question.features import Bins, ScannedFeature, check_bins, read_feature
+from causalaudit.bias_scan.question.features import Bins, ScannedFeature, check_bins, default_features, read_feature
 from causalaudit.bias_scan.question.strata import Strata, count_people
 from causalaudit.errors import DataError
 from causalaudit.people import Groups, check_features, check_table, read_protected
@@ -55,7 +56,7 @@ class ScanQuestion:
     criterion: Criterion
     groups: Groups
     positive: bool
-    index: "pd.Index[Any]"
+    index: pd.Index
     left_out: int
     protected: np.ndarray
     event: np.ndarray
@@ -119,6 +120,8 @@ class ScanQuestion:
         for feature in self.features:
             asked = subgroup.get(feature.name, feature.values)
             values = list(asked) if isinstance(asked, (list, tuple, set, np.ndarray)) else [asked]
+            for value in values:
+                check_value(f"A value of {feature.name!r}", value)
             unknown = [value for value in values if value not in feature.values]
             if unknown or not values:
                 held = ", ".join(map(str, feature.values))
@@ -159,7 +162,7 @@ def read_question(
     taken = {groups.column: "protected column", outcome: "outcome"}
     taken |= {str(prediction): "prediction"} if prediction is not None else {}
     taken |= {str(recommendation): "recommendation"} if recommendation is not None else {}
-    chosen = check_features(people, _all_others(people, taken) if features is None else features, taken)
+    chosen = check_features(people, default_features(people, taken) if features is None else features, taken)
     covariates = chosen if adjust_for is None else check_features(people, adjust_for, taken)
     check_bins(bins, [*chosen, *covariates])
     read = {name: read_feature(people, name, bins) for name in dict.fromkeys([*chosen, *covariates])}
@@ -203,14 +206,6 @@ def _check_scale(scan: Criterion, scale: Any, sigma: Any) -> None:
             f"sigma is {sigma!r}, but only the Gaussian score has one, which is that of separation of predictions with "
             "scale='paper'; otherwise the spread is estimated."
         )
-
-
-def _all_others(people: pd.DataFrame, taken: Mapping[str, str]) -> list[str]:
-    others = [name for name in people.columns if name not in taken]
-    if not others:
-        roles = ", ".join(f"{name!r} is the {role}" for name, role in taken.items())
-        raise DataError(f"There are no features to scan: {roles}, and data has no other columns.")
-    return others
 
 
 def _check_filter(question: ScanQuestion, name: str) -> None:

@@ -13,7 +13,7 @@ def split_people(question: ScanQuestion, split: float | None, seed: int) -> list
     if split is None:
         return [question]
     strata = 2 * question.protected + question.inside
-    searched = draw_part(strata, split, generator(seed, "bias scan split"))
+    searched = draw_part(strata, split, generator(seed, "bias scan split"), question.index)
     parts = [question.of(people) for people in (np.flatnonzero(searched), np.flatnonzero(~searched))]
     for part in parts:
         if any(not (who & part.inside).any() for who in (part.protected, ~part.protected)):

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_types
 from causalaudit.bias_scan.result.words import interval_words
 from causalaudit.errors import DataError
-from causalaudit.figures import BLUE, GREY, RED, mark_outside, own_axes
+from causalaudit.figures import BLUE, GREY, RED, as_written, mark_outside, own_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +40,7 @@ def plot_disparity(results: "BiasScanResult | Mapping[str, BiasScanResult]", ax:
     >>> len(ca.plots.plot_disparity(result).get_yticks())
     3
     """
+    check_types(plot_disparity, locals())
     named = dict(results) if isinstance(results, Mapping) else {"": results}
     parts = [_labelled(name, result, several=len(named) > 1) for name, result in named.items()]
     rows = pd.concat(parts, ignore_index=True)
@@ -60,14 +62,14 @@ def plot_disparity(results: "BiasScanResult | Mapping[str, BiasScanResult]", ax:
         ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0))
     if not len(rows):
         ax.text(0.5, 0.5, "no subgroup has a positive score", transform=ax.transAxes, ha="center", va="center")
-    return ax
+    return as_written(ax)
 
 
 def _labelled(name: str, result: "BiasScanResult", several: bool) -> pd.DataFrame:
     table = result.table.iloc[:1] if several else result.table
     words = result.summary()["subgroup"].iloc[: len(table)]
     sizes = [f"n = {n}" for n in table["n"]]
-    head = f"{_wrapped(name)}:\n" if name else ""
+    head = f"{_wrapped(str(name))}:\n" if name else ""
     label = [head + _wrapped(f"{one} ({size})") for one, size in zip(words, sizes, strict=True)]
     interval = interval_words(result.settings["prob"], result.search_words) if "credible_low" in table else None
     return table.assign(label=label, interval=interval)
@@ -97,6 +99,7 @@ def plot_null(result: "BiasScanResult", ax: "Axes | None" = None) -> "Axes":
     >>> ca.plots.plot_null(result).get_ylabel()
     'null draws'
     """
+    check_types(plot_null, locals())
     if result.null_scores is None:
         raise DataError("There are no null draws to show: scan with permutations above 0.")
     ax = own_axes(ax)
@@ -108,7 +111,7 @@ def plot_null(result: "BiasScanResult", ax: "Axes | None" = None) -> "Axes":
     ax.axvline(result.score, color=_OURS, linewidth=1.8, label=f"these data, p = {result.p_value:.3g}")
     ax.set(xlabel=f"highest score F ({result.settings['null']} null)", ylabel="null draws")
     ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
-    return ax
+    return as_written(ax)
 
 
 def plot_calibration(result: "BiasScanResult", ax: "Axes | None" = None) -> "Axes":
@@ -126,6 +129,7 @@ def plot_calibration(result: "BiasScanResult", ax: "Axes | None" = None) -> "Axe
     >>> ca.plots.plot_calibration(result).get_ylabel()
     'observed frequency'
     """
+    check_types(plot_calibration, locals())
     if not len(result.calibration):
         raise DataError("A counterfactual scan has no models whose calibration could be drawn.")
     ax = own_axes(ax)
@@ -139,4 +143,4 @@ def plot_calibration(result: "BiasScanResult", ax: "Axes | None" = None) -> "Axe
         )  # fmt: skip
     ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="predicted probability", ylabel="observed frequency", aspect="equal")
     ax.legend(frameon=False, fontsize="small", loc="upper left")
-    return ax
+    return as_written(ax)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_types
 from causalaudit.arviz_versions import InferenceData, inference_data
 from causalaudit.bias_scan.evidence.disparity import compare, disparity_draws, disparity_variances
 from causalaudit.bias_scan.evidence.expected_people import ExpectedPeople
@@ -167,6 +168,7 @@ class BiasScanResult(AuditResult):
             credible_low, credible_high, interval`. The interval is honest if the subgroup was chosen without looking at
             these data.
         """
+        check_types(BiasScanResult.disparity, locals())
         row = compare(self.measured, self.question.masks(subgroup), self.settings["prob"], self.settings["seed"])
         if "credible_low" in row:
             row["interval"] = interval_words(self.settings["prob"], NAMED)
@@ -216,6 +218,7 @@ class BiasScanResult(AuditResult):
         found. `case` says whether the disparity is on the side looked for, `mean` is its posterior mean. See
         `AuditResult.by_unit`.
         """
+        check_types(BiasScanResult.by_unit, locals())
         found = [
             subgroup for scan in (*beside, self) if isinstance(scan, BiasScanResult) for subgroup in scan.subgroups
         ]

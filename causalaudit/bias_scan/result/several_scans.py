@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
+from causalaudit.arguments import check_share, check_types
 from causalaudit.bias_scan.result.result import BiasScanResult
 from causalaudit.errors import DataError
-from causalaudit.people import check_share
 
 
 def bonferroni(results: Sequence[BiasScanResult], alpha: float | None = None) -> pd.DataFrame:
@@ -44,6 +44,7 @@ def bonferroni(results: Sequence[BiasScanResult], alpha: float | None = None) ->
     >>> bonferroni(scans)["level"].tolist()
     [0.025, 0.025]
     """
+    check_types(bonferroni, locals())
     scans = list(results)
     if not scans or any(scan.p_value is None for scan in scans):
         raise DataError("Bonferroni's correction needs scans with p-values: give permutations= to each of them.")

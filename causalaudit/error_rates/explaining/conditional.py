@@ -1,6 +1,6 @@
 """The diagram that explains an error rate: given the true outcome, with the prediction, and the paths it opens."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -47,7 +47,8 @@ class ConditionalDiagram:
         >>> [sorted(pair) for pair in given.bidirected]
         [['X', 'Z']]
         """
-        features = list(features)
+        if isinstance(features, Iterable) and not isinstance(features, Collection):
+            features = list(features)  # it is read twice
         split_features(graph, features, protected, outcome=outcome)  # refuses what is not in the diagram
         observed = [node for node, latent in graph.nodes(data="latent") if not latent and node != outcome]
         directed: nx.DiGraph[str] = nx.DiGraph(graph.subgraph(observed))
@@ -63,6 +64,8 @@ class ConditionalDiagram:
 
     def paths(self) -> Iterator[tuple[str, list[Edge]]]:
         """Yield the active paths from the protected attribute to the prediction: their kind, and their edges.
+
+        Without a path of a kind there is no measure of that kind (Theorem 1).
 
         A path is active if it has no collider, since nothing but the outcome is given. Edges point as their arrows do,
         bidirected ones along the path.

@@ -1,7 +1,7 @@
 """The explanation criterion: for which covariates data and a diagram explain a classifier's error rates."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -9,6 +9,7 @@ from typing import Any
 
 import networkx as nx
 
+from causalaudit.arguments import check_name, check_names
 from causalaudit.errors import DataError, nearest
 
 
@@ -67,7 +68,9 @@ def find_explaining_set(
 def is_explaining_set(
     graph: "nx.DiGraph[Any]", features: Iterable[str], protected: str, *, outcome: str, covariates: Iterable[str]
 ) -> bool:
-    """Return whether a set of covariates satisfies the explanation criterion (Definitions 4 and 5).
+    """Return whether a set of covariates satisfies the explanation criterion (Definition 4), by Definition 5.
+
+    The two are one by Theorem 5.
 
     Examples
     --------
@@ -140,9 +143,11 @@ class _Problem:
         """Check what was given."""
         if not isinstance(graph, nx.DiGraph) or not nx.is_directed_acyclic_graph(graph):
             raise DataError("graph must be a causal diagram without cycles: use SCM.graph or causalaudit.diagram.")
-        if isinstance(features, str):
-            raise DataError(f"features is the text {features!r}, but must be a list of variables: [{features!r}].")
-        read = frozenset(features)
+        if isinstance(features, Iterable) and not isinstance(features, Collection):
+            features = list(features)
+        read = frozenset(check_names("features", features, of="variables"))
+        for name, value in (("protected", protected), ("outcome", outcome)):
+            check_name(name, value, of="a variable")
         _check_nodes(graph, [protected], "protected attribute")
         _check_nodes(graph, [outcome], "outcome")
         _check_nodes(graph, sorted(read, key=str), "feature")

@@ -116,7 +116,7 @@ def efficient_influence(sample: Sample, mean: np.ndarray, chance: np.ndarray, ra
 
 @dataclass(frozen=True, eq=False)
 class PropensityWeightedRates:
-    """Inverse propensity weights (Lemma 7) by logistic regression, scaled so that they are a mean.
+    """Inverse propensity weights (equation 8 and Lemma 7) by logistic regression, scaled so that they are a mean.
 
     People with xi stand for those with x, weighted by P(x | C, y) / P(xi | C, y). The weights are divided by their
     sum, not by the number of people stood for, which it only resembles: a classifier that decides alike for everybody

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_draws, check_seed, check_share, check_types
 from causalaudit.counterfactuals import (
     EnumeratedPeople,
     ReweightedPeople,
@@ -32,7 +33,7 @@ from causalaudit.error_rates.explaining.terms import (
     term_values,
 )
 from causalaudit.errors import DataError, nearest
-from causalaudit.people import Protected, check_draws, check_seed, check_share
+from causalaudit.people import Protected
 from causalaudit.scm.columns import check_support
 from causalaudit.scm.noise import Coupling
 
@@ -181,6 +182,7 @@ def decompose_error_rates(
     >>> result.summary()["mean"].round(3).to_dict()
     {'total': 0.535, 'direct': 0.207, 'indirect': 0.35, 'spurious': -0.022}
     """
+    check_types(decompose_error_rates, locals())
     check_posterior(posterior)
     scm = posterior.scm
     question = read_question(

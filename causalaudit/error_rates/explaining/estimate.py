@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from causalaudit.adjustment import check_declared, check_overlap
+from causalaudit.arguments import check_count, check_seed, check_share, check_types
 from causalaudit.error_rates.explaining.criterion import find_explaining_set, open_path, split_features
 from causalaudit.error_rates.explaining.crossed_rates import CrossedRates, UnaffectedRates
 from causalaudit.error_rates.explaining.diagnostics import (
@@ -33,8 +34,9 @@ from causalaudit.error_rates.explaining.terms import (
 )
 from causalaudit.error_rates.explaining.uncertainty import EstimatedRates, resample
 from causalaudit.error_rates.groups import declared_levels
-from causalaudit.errors import CausalAuditWarning, DataError, check_count
-from causalaudit.people import Protected, check_features, check_seed, check_share, check_table
+from causalaudit.errors import CausalAuditWarning, DataError
+from causalaudit.people import Protected, check_features, check_table
+from causalaudit.randomness import label_places
 from causalaudit.weights import read_weights
 
 Interval = Literal["wald", "bootstrap"]
@@ -168,11 +170,15 @@ def estimate_error_rates(
     >>> sorted(result.explaining_set), result.summary()["mean"].round(2).to_dict()
     (['Z'], {'total': 0.64, 'direct': 0.27, 'indirect': 0.0, 'spurious': 0.36})
     """
+    check_types(estimate_error_rates, locals())
     _check_options(interval, trim)
     estimator = Estimator.of(method, propensity, expectation, seed)
     alpha, seed = check_share("alpha", alpha), check_seed(seed)
     check_count("resamples", resamples)
+    if interval == "bootstrap" and resamples < 2:
+        raise DataError(f"resamples is {resamples}, but an interval needs at least 2, and a good one hundreds.")
     check_table(data)
+    data = data.iloc[np.argsort(label_places(data.index))]  # folds and resamples do not depend on the order of rows
     survey = None if weights is None else read_weights(data, weights)
     if survey is not None:
         data, survey = data[survey > 0], survey[survey > 0]

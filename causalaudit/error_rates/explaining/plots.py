@@ -9,9 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from causalaudit.arguments import check_types
 from causalaudit.error_rates.explaining.conditional import PREDICTION, ConditionalDiagram
 from causalaudit.errors import DataError
-from causalaudit.figures import AMBER, INK, NAVY, PALE, RED, own_axes
+from causalaudit.figures import AMBER, INK, NAVY, PALE, RED, as_written, own_axes
 
 if TYPE_CHECKING:
     from causalaudit.results import AuditResult
@@ -49,6 +50,7 @@ def plot_contributions(
     >>> ca.plots.plot_contributions({"rule": result}).get_xticklabels()[0].get_text()
     'rule'
     """
+    check_types(plot_contributions, locals())
     if decomposition not in (1, 2, 3, 4):
         raise DataError(f"decomposition is {decomposition!r}, but must be 1, 2, 3 or 4.")
     ax = own_axes(ax)
@@ -63,7 +65,7 @@ def plot_contributions(
         f"P(Ŷ = {first['yhat']} | {first['outcome']} = {first['y']}), {first['contrast']} minus {first['baseline']}"
     )
     _legend(ax)
-    return ax
+    return as_written(ax)
 
 
 def _rows(result: Any, decomposition: int) -> dict[str, tuple[float, float, float]]:
@@ -120,6 +122,7 @@ def plot_conditional_diagram(
     >>> compas = ca.diagram([("X", "W"), ("X", "Y"), ("Z", "W"), ("Z", "Y"), ("W", "Y")], bidirected=[("X", "Z")])
     >>> ax = ca.plots.plot_conditional_diagram(compas, ["X", "W", "Z"], "X", outcome="Y")
     """
+    check_types(plot_conditional_diagram, locals())
     ax = own_axes(ax)
     given = ConditionalDiagram.of(graph, features, protected, outcome)
     colours = _edge_colours(given)
@@ -139,7 +142,7 @@ def plot_conditional_diagram(
     ax.legend(handles, kinds, frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=3)
     ax.margins(0.15, 0.3)
     ax.set_axis_off()
-    return ax
+    return as_written(ax)
 
 
 def _edge_colours(given: ConditionalDiagram) -> dict[tuple[frozenset[str], bool], str]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_name, check_value
 from causalaudit.error_rates.explaining.classifier import Rate, rate_of
 from causalaudit.error_rates.groups import read_groups
 from causalaudit.errors import DataError
@@ -82,7 +83,11 @@ def read_question(
 ) -> RateQuestion:
     """Return a question about the people of a table, checked; `levels` are those that are declared."""
     check_table(data)
-    column = protected if isinstance(protected, str) else next(iter(protected), None)
+    for name, value in (("y", y), ("yhat", yhat), ("baseline", baseline), ("contrast", contrast)):
+        check_value(name, value)
+    check_name("outcome", outcome)
+    named = protected if isinstance(protected, Mapping) else [protected]  # others are refused below
+    column = next(iter(named), None)
     groups = read_groups(data, protected, outcome, baseline, contrast, (levels or {}).get(str(column)))
     pick_column(data, outcome, "outcome")
     rate = rate_of(classifier, yhat, features, data, outcome)

@@ -45,7 +45,11 @@ def total(a: int, b: int) -> np.ndarray:
 
 
 def treated(a: int, b: int) -> np.ndarray:
-    """ETT from a to b given Y = y (equation 20)."""
+    """ETT from a to b given Y = y (equation 20).
+
+    ERd less the reversed ERi among a (Lemma 5), ER plus the reversed ERs (Lemma 4), and the average of counterfactual
+    fairness, equation 37, over all that is known of those with a and y (Theorem 10, its weights corrected).
+    """
     return _rate(b, b, a) - _rate(a, a, a)
 
 

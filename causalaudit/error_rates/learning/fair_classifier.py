@@ -8,16 +8,17 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from causalaudit.adjustment import check_declared
+from causalaudit.arguments import check_types
 from causalaudit.error_rates.learning.certificate import solve_with_confidence
 from causalaudit.error_rates.learning.diagram_terms import DiagramTerms
 from causalaudit.error_rates.learning.encoding import known_levels, unless_unseen
 from causalaudit.error_rates.learning.labelled_people import LabelledPeople
 from causalaudit.error_rates.learning.labels import (
-    check_people,
     read_labels,
+    read_people,
     read_weights,
     same_classes,
     two_classes,
@@ -118,7 +119,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         Inverse strength of the ridge penalty of logistic regression, as in scikit-learn: on standardised features,
         against the loss summed over people and their weights.
     seed
-        For drawing decisions, counterfactuals, and the folds of models, margins and feature selection.
+        For drawing decisions, counterfactuals, and the folds of models, margins and feature selection: the order of
+        the rows is part of the question.
 
     Attributes
     ----------
@@ -292,6 +294,12 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._decided(X if isinstance(X, pd.DataFrame) else self._read(X))
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of right decisions, by weight."""
+        people = len(self._read(X))
+        labels, weights = read_labels(y, people), read_weights(sample_weight, people)
+        return float(((self.predict(X) == labels) * weights).sum() / weights.sum())
+
     def error_rate_terms(self, X: Any, y: Any, sample_weight: Any = None, *, realised: bool = False) -> pd.Series:
         """Return total, direct, indirect and spurious error rate of the fitted rule, among any labelled people.
 
@@ -305,6 +313,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             Of the decisions that `predict` draws for these people, instead of their expectation: the same person draws
             the same number in every world.
         """
+        check_types(FairClassifier.error_rate_terms, locals())
         check_is_fitted(self)
         bounds = tuple(self._bounds())
         problem = self._problem(X, y, sample_weight, ("total", *bounds), reset=False)
@@ -329,6 +338,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             A row for each bound: `eps, accuracy, total, direct, indirect, spurious`, and `objective`, what is
             minimised: the share of wrong decisions (a table), or the penalised logistic loss.
         """
+        check_types(FairClassifier.frontier, locals())
         terms = tuple(self._bounds())
         if not terms:
             raise DataError(f"Nothing is bounded: give at least one of {', '.join(f'eps_{term}' for term in BOUNDED)}.")
@@ -383,11 +393,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
     def _frame(self, X: Any, reset: bool) -> pd.DataFrame:
         """Return the people as a table, whatever they came in."""
-        if not isinstance(X, pd.DataFrame):
-            array = validate_data(self, X, reset=reset, ensure_min_samples=1)
-            return pd.DataFrame(array, columns=[f"x{place}" for place in range(array.shape[1])])
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return check_people(X, self.outcome)
+        return read_people(self, X, reset)
 
     def _rows(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the features that the rule reads, none of which may be missing."""

@@ -12,9 +12,11 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from causalaudit.adjustment import check_estimator
+from causalaudit.arguments import check_count, check_seed, check_types, shown
 from causalaudit.error_rates.explaining.criterion import find_explaining_set
 from causalaudit.errors import DataError
-from causalaudit.people import Protected, check_seed, check_table, pick_column, read_protected
+from causalaudit.people import Protected, check_table, pick_column, read_protected
 from causalaudit.progress import watched
 
 Score = Callable[[frozenset[str]], float]
@@ -37,7 +39,8 @@ def select_explainable_features(
 
     Sequential floating forward selection (Pudil et al. 1994): add the feature that raises the score most, among those
     with which there is still an explaining set; then take features out as long as that beats the best set of that
-    size. Features can be taken out freely: a subset of an explainable set is explainable.
+    size. Features can be taken out freely: a subset of an explainable set is explainable, and so is what is chosen
+    (Theorem 6).
 
     Parameters
     ----------
@@ -58,7 +61,7 @@ def select_explainable_features(
     cv
         The number of folds, shuffled and stratified by outcome, or any splitter of scikit-learn.
     seed
-        For the folds.
+        For the folds, which go by the order of the rows: it is part of the question.
     progress
         Show a bar when it takes long.
 
@@ -80,16 +83,28 @@ def select_explainable_features(
     >>> ca.select_explainable_features(people, compas, "X", outcome="Y", **search)
     ['X', 'Z']
     """
+    check_types(select_explainable_features, locals())
     column = _check(data, protected, outcome, candidates)
     check_seed(seed)
     observed = observed_graph(graph, data)
-    folds = StratifiedKFold(cv, shuffle=True, random_state=seed) if isinstance(cv, int) else cv
-    truth = data[outcome]
+    whole = isinstance(cv, int) or not hasattr(cv, "split")
+    folds = StratifiedKFold(check_count("cv", cv, least=2), shuffle=True, random_state=seed) if whole else cv
+    if estimator is not None:
+        check_estimator("estimator", estimator)
+    if not isinstance(scoring, str) and not callable(scoring):
+        raise DataError(
+            f"scoring is {shown(scoring)}, but must be the name of a scorer of scikit-learn, or a function."
+        )
 
     def score(features: frozenset[str]) -> float:
-        chosen = data[[name for name in candidates if name in features]]
+        chosen, truth = data[[name for name in candidates if name in features]].copy(), data[outcome].copy()
         model = default_estimator(chosen) if estimator is None else estimator
-        return float(np.mean(cross_val_score(model, chosen, truth, scoring=scoring, cv=folds, error_score="raise")))
+        try:
+            scores = cross_val_score(model, chosen, truth, scoring=scoring, cv=folds, error_score="raise")
+        except (TypeError, ValueError) as error:
+            names = ", ".join(map(repr, chosen.columns))
+            raise DataError(f"scikit-learn could not score the features {names}: {error}") from error
+        return float(np.mean(scores))
 
     def explainable(features: frozenset[str]) -> bool:
         return find_explaining_set(observed, features, column, outcome=outcome) is not None

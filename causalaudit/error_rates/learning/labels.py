@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import column_or_1d, validate_data
 
+from causalaudit.arguments import check_name, shown
 from causalaudit.errors import DataError
+from causalaudit.people import check_cells, find_column
 
 
 class LabelError(DataError, ValueError):
@@ -18,10 +20,19 @@ def read_labels(y: Any, people: int) -> np.ndarray:
     """Return the label of each person."""
     if y is None:
         raise LabelError("This FairClassifier requires y to be passed, but the target y is None.")
-    labels = column_or_1d(y, warn=True)
+    try:
+        labels = column_or_1d(y, warn=True)
+    except (TypeError, ValueError) as error:
+        raise LabelError(f"y is {shown(y)}, but must be a list with the label of each person: {error}") from error
     if pd.isna(labels).any():
         raise LabelError(f"Input y contains NaN: the outcome is missing for {int(pd.isna(labels).sum())} people.")
-    check_classification_targets(labels)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise LabelError("Input y contains infinity: labels are finite.")
+    try:
+        hash(labels[0] if len(labels) else None)
+        check_classification_targets(labels)
+    except (TypeError, ValueError) as error:
+        raise LabelError(f"y holds {shown(labels[0])}, but labels must be of two kinds: {error}") from error
     if len(labels) != people:
         raise LabelError(f"X has {people} rows, but y has {len(labels)}.")
     return np.asarray(labels)
@@ -45,18 +56,41 @@ def same_classes(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return classes
 
 
-def check_people(X: pd.DataFrame, outcome: str) -> pd.DataFrame:
-    """Return a table of people; refuse one without rows, or with the outcome."""
+def read_people(classifier: Any, X: Any, reset: bool) -> pd.DataFrame:
+    """Return the people as a table, whatever they came in: an array has the columns x0, x1, and so on."""
+    if isinstance(X, pd.DataFrame):
+        _check_people(X, classifier.outcome)
+    try:
+        array = validate_data(classifier, X, reset=reset, skip_check_array=isinstance(X, pd.DataFrame))
+    except (TypeError, ValueError) as error:  # what scikit-learn says of arrays and of columns that changed
+        raise LabelError(f"X is {shown(X)}, which cannot be read as people: {error}") from error
+    if isinstance(X, pd.DataFrame):
+        return X
+    return pd.DataFrame(array, columns=[f"x{place}" for place in range(array.shape[1])])
+
+
+def _check_people(X: pd.DataFrame, outcome: str) -> None:
+    """Refuse a table without rows, with a column twice, or with the outcome."""
+    check_name("outcome", outcome)
+    for name in X.columns:
+        column = find_column(X, name, "column")
+        check_cells(column, "column")
+        numbers = pd.api.types.is_any_real_numeric_dtype(column)
+        infinite = int(np.isinf(column.to_numpy(dtype=float, na_value=np.nan)).sum()) if numbers else 0
+        if infinite:
+            raise LabelError(f"The column {name!r} is infinite for {infinite} of {len(X)} people, but must be finite.")
     if len(X) == 0:
         raise LabelError("X has no rows: at least one person is needed.")
     if outcome in X.columns:
         raise LabelError(f"X holds the outcome {outcome!r}, which a classifier cannot read: drop this column.")
-    return X
 
 
 def read_weights(sample_weight: Any, people: int) -> np.ndarray:
     """Return the weight of each person."""
-    weights = np.ones(people) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    try:
+        weights = np.ones(people) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise LabelError(f"sample_weight is {shown(sample_weight)}, but must be a list of numbers: {error}") from error
     if weights.shape != (people,):
         raise LabelError(
             f"sample_weight has shape {weights.shape}, but there are {people} people: expected ({people},)."

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.axes import Axes
 
+from causalaudit.arguments import check_types
 from causalaudit.error_rates.explaining.terms import TERMS
 from causalaudit.errors import DataError, nearest
-from causalaudit.figures import MARKERS, PALETTE, own_axes
+from causalaudit.figures import MARKERS, PALETTE, as_written, own_axes
 
 _NAMES = {"eps": "bound ε", "accuracy": "accuracy"} | {term: f"|{term} term|" for term in TERMS}
 
@@ -37,6 +38,7 @@ def plot_frontier(
     >>> ca.plots.plot_frontier({"bounded total": table}).get_ylabel()
     'accuracy'
     """
+    check_types(plot_frontier, locals())
     ax = own_axes(ax)
     named = {"": frontiers} if isinstance(frontiers, pd.DataFrame) else dict(frontiers)
     for place, (name, table) in enumerate(named.items()):
@@ -50,4 +52,4 @@ def plot_frontier(
     ax.grid(color="#e5e5e5", linewidth=0.6)
     if any(named):
         ax.legend(frameon=False, fontsize="small")
-    return ax
+    return as_written(ax)

@@ -1,12 +1,22 @@
 """What a fair classifier is asked for, checked; and which kind of rule it is to learn."""
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import (
+    check_draws,
+    check_positive,
+    check_seed,
+    check_share,
+    check_types,
+    is_number,
+    shown,
+)
+from causalaudit.counterfactuals import check_posterior
 from causalaudit.error_rates.groups import declared_levels, read_groups
 from causalaudit.error_rates.learning.diagram_terms import DiagramTerms, diagram_terms
 from causalaudit.error_rates.learning.encoding import read_basis
@@ -14,7 +24,7 @@ from causalaudit.error_rates.learning.feature_selection import select_explainabl
 from causalaudit.error_rates.learning.labelled_people import LabelledPeople
 from causalaudit.error_rates.learning.posterior_terms import posterior_terms
 from causalaudit.errors import CausalAuditWarning, DataError
-from causalaudit.people import check_draws, check_features, check_seed, check_share
+from causalaudit.people import check_features
 
 METHODS = ("auto", "table", "logistic")
 POPULATIONS = ("data", "exact")
@@ -26,10 +36,14 @@ def check_settings(classifier: Any) -> None:
     for name, allowed in (("method", METHODS), ("population", POPULATIONS), ("margin", MARGINS)):
         value = getattr(classifier, name)
         if value not in allowed:
-            raise DataError(f"{name} is {value!r}, but must be one of {', '.join(map(repr, allowed))}.")
-    if classifier.min_accuracy is not None and not 0 <= classifier.min_accuracy <= 1:
-        raise DataError(f"min_accuracy is {classifier.min_accuracy!r}, but must be a number from 0 to 1.")
+            raise DataError(f"{name} is {shown(value)}, but must be one of {', '.join(map(repr, allowed))}.")
+    check_types(type(classifier).__init__, vars(classifier))
+    accuracy = classifier.min_accuracy
+    if accuracy is not None and not (is_number(accuracy) and 0 <= accuracy <= 1):
+        raise DataError(f"min_accuracy is {shown(accuracy)}, but must be a number from 0 to 1.")
     check_share("confidence", classifier.confidence)
+    if classifier.posterior is not None:
+        check_posterior(classifier.posterior)
     if classifier.margin is not None and classifier.posterior is not None:
         raise DataError(
             'margin="confidence" is about people who are a sample, by data and a diagram: it does not go with a '
@@ -37,8 +51,7 @@ def check_settings(classifier: Any) -> None:
         )
     check_draws(classifier.draws)
     check_seed(classifier.seed)
-    if not classifier.C > 0:
-        raise DataError(f"C is {classifier.C!r}, but must be a number above 0.")
+    check_positive("C", classifier.C)
     if classifier.basis is not None:
         read_basis(classifier.basis)
 
@@ -93,7 +106,8 @@ def compared(classifier: Any, table: pd.DataFrame) -> tuple[str, tuple[Any, Any]
     """Return the protected column and its two levels, the reference first."""
     graph = classifier.graph if classifier.posterior is None else classifier.posterior.scm.graph
     protected = classifier.protected
-    column = protected if isinstance(protected, str) else next(iter(protected), None)
+    named = protected if isinstance(protected, Mapping) else [protected]  # others are refused below
+    column = next(iter(named), None)
     levels = declared_levels(graph).get(str(column))
     groups = read_groups(table, protected, classifier.outcome, classifier.baseline, classifier.contrast, levels)
     return groups.column, (groups.reference, groups.level)

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from causalaudit.figures import AMBER, BLUE, GREEN, GREY, NAVY, PURPLE, RED, own_axes
+from causalaudit.arguments import check_types
+from causalaudit.figures import AMBER, BLUE, GREEN, GREY, NAVY, PURPLE, RED, as_written, own_axes
+from causalaudit.global_state import cached_property
 from causalaudit.inference.calibration.uniformity import UniformityBand, bins, simultaneous_band
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ class Calibration:
         >>> ax.get_ylabel()
         'cumulative share, above uniform'
         """
+        check_types(Calibration.plot, locals())
         ax = own_axes(ax)
         band = self._band
         ax.fill_between(band.points, band.low, band.high, color=GREY, alpha=0.2, linewidth=0)
@@ -148,4 +150,4 @@ class Calibration:
         ax.set_title(f"{self.name}: {len(self._known)} data sets of {self.settings['n']} people", fontsize="medium")
         if ax.get_legend_handles_labels()[0]:
             ax.legend(frameon=False, fontsize="small")
-        return ax
+        return as_written(ax)

@@ -4,7 +4,6 @@ Parameters are drawn from the prior, people from these parameters, and the progr
 posteriors are right, the rank of the true value of a parameter among its posterior draws is uniform.
 """
 
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from causalaudit.errors import InferenceError, check_count
+from causalaudit.arguments import check_count, check_types
+from causalaudit.errors import InferenceError
+from causalaudit.global_state import ignored_warnings
 from causalaudit.inference.calibration.rank_file import RankFile
 from causalaudit.inference.calibration.result import Calibration
 from causalaudit.inference.fit import fit
@@ -95,6 +96,7 @@ def calibrate(
     >>> calibration.ok
     True
     """
+    check_types(calibrate, locals())
     for name, value in (("n", n), ("data_sets", data_sets), ("draws", draws)):
         check_count(name, value)
     if not scm.parameters:
@@ -134,8 +136,7 @@ def _one_data_set(
     """Return the ranks of one data set, or why there are none; doubts about the fit are kept beside them."""
     size = -(-_THINNING * draws // _CHAINS)
     own_seed = int(spawn(seed, "fit", number).generate_state(1)[0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what fit warns of is read off its diagnostics
+    with ignored_warnings():  # what fit warns of is read off its diagnostics
         try:
             drawn = _simulated(scm, truths, number, n, seed)
             people = pd.DataFrame({name: scm.codec.decode(name, drawn[name].to_numpy()) for name in scm.columns})

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from causalaudit.arviz_versions import pareto_smoothed
+from causalaudit.global_state import cached_property
 from causalaudit.inference.density.log_density import DensityParts, ProgramDensity, joined, log_joint
 from causalaudit.inference.laplace.interpolation import densities_of_draws
 from causalaudit.inference.laplace.proposals import Proposal

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from causalaudit.arguments import check_count, check_types
 from causalaudit.errors import DataError, nearest
-from causalaudit.figures import GREY, INK, PALETTE, own_axes
+from causalaudit.figures import GREY, INK, PALETTE, as_written, own_axes
+from causalaudit.global_state import cached_property
 from causalaudit.inference.posterior.posterior import Posterior
 from causalaudit.intervals import hdi
+from causalaudit.people import check_table
 
 _GROUPS = (*PALETTE, GREY, INK)
 _FEW = 12  # values of a variable, up to which their shares are drawn instead of a curve
@@ -73,12 +75,15 @@ def plot_predictive(
     >>> ca.plots.plot_predictive(posterior, "salary", by="gender", draws=50).get_xlabel()
     'salary'
     """
+    check_types(plot_predictive, locals())
+    check_count("draws", draws)
     ax = own_axes(ax)
     if isinstance(simulated, Posterior):
         data = simulated.data if data is None else data
         simulated = simulated.predictive(min(draws, len(simulated.draw_numbers())), seed)
     missing = 0
     if data is not None:
+        check_table(data)
         everybody, shown = len(data), [name for name in (variable, by) if name in data.columns]
         data = data.dropna(subset=shown)
         missing = everybody - len(data)
@@ -99,7 +104,7 @@ def plot_predictive(
     labels = [] if groups is None else [groups.label(kind) for kind in kinds]
     band = f"simulated, {prob:.0%} {'bars' if column.discrete else 'band'}"
     _add_legend(ax, by, labels, "o" if column.discrete else "-", None if data is None else _of_whom(missing), band)
-    return ax
+    return as_written(ax)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
 """The posterior: parameter draws beside the program and the data they belong to."""
 
+import warnings
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
@@ -10,8 +12,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from causalaudit.arviz_versions import InferenceData, add_group, chain_table, group_names, statistics_table
-from causalaudit.errors import DataError, InferenceError
+from causalaudit.arguments import check_count, check_types
+from causalaudit.arviz_versions import InferenceData, add_group, chain_table, copied, group_names, statistics_table
+from causalaudit.errors import CausalAuditWarning, DataError, InferenceError
+from causalaudit.global_state import ignored_warnings
 from causalaudit.inference.density.joint_density import JointDensity
 from causalaudit.inference.density.log_density import ProgramDensity
 from causalaudit.inference.density.marginal_density import MarginalDensity
@@ -23,6 +27,7 @@ from causalaudit.inference.posterior.storage import SavedPosterior, write_poster
 from causalaudit.scm import SCM
 from causalaudit.scm.noise import Coupling
 from causalaudit.scm.simulation import simulate
+from causalaudit.storage import believing
 from causalaudit.weights import effective_people, read_weights
 
 
@@ -92,6 +97,7 @@ class Posterior:
 
     def draw_numbers(self, draws: int | None = None) -> np.ndarray:
         """Return the positions of `draws` evenly spaced draws (None: all), chains one after the other."""
+        check_types(Posterior.draw_numbers, locals())
         total = self.settings["chains"] * self.settings["draws"]
         if draws is None:
             return np.arange(total)
@@ -164,10 +170,18 @@ class Posterior:
         >>> list(posterior.summary().columns)
         ['mean', 'sd', 'credible_low', 'credible_high', 'ess', 'mcse', 'r_hat']
         """
+        check_types(Posterior.summary, locals())
         figures = ["ess", "mcse", "r_hat"]
         if "posterior" not in group_names(self.idata):
             return pd.DataFrame(columns=["mean", "sd", "credible_low", "credible_high", *figures], dtype=float)
-        table = statistics_table(self.idata, prob)
+        if len(self.draw_numbers()) == 1:
+            warnings.warn(
+                "This posterior has a single draw, which has no spread: sd and mcse are NaN. Fit with more draws.",
+                CausalAuditWarning,
+                stacklevel=2,
+            )
+        with ignored_warnings(RuntimeWarning):  # of numpy, about the spread of a single draw
+            table = statistics_table(self.idata, prob)
         return table.assign(**self._effective_sizes(table["sd"]))
 
     def _effective_sizes(self, sd: "pd.Series[float]") -> dict[str, Any]:
@@ -209,6 +223,8 @@ class Posterior:
         >>> print(posterior.diagnostics(by="gender").predictive)
         Predictive: simulated people look like the observed ones in every variable, by gender.
         """
+        check_types(Posterior.diagnostics, locals())
+        check_count("draws", draws)
         total = len(self.draw_numbers())
         computed = diagnose(self.settings["method"], self.idata["sample_stats"].attrs, total)
         missing = missing_words(self.data[list(self.scm.columns)])
@@ -242,6 +258,7 @@ class Posterior:
         >>> posterior.predictive(draws=7)["balance"].shape
         (7, 50)
         """
+        check_types(Posterior.predictive, locals())
         numbers = self.draw_numbers(draws)
         return simulate(
             self.scm, self.parameters(draws), len(self.data), len(numbers), seed, data=self.data, weights=self.weights
@@ -265,7 +282,20 @@ class Posterior:
         >>> posterior.with_coupling({"salary": 0.5}).scm.couplings()
         {'gender': 'monotone', 'salary': 0.5, 'balance': 'monotone'}
         """
+        check_types(Posterior.with_coupling, locals())
         return replace(self, scm=self.scm.with_coupling(coupling))
+
+    def copy(self) -> "Posterior":
+        """Return the same posterior with data, draws and settings of its own, which can be changed.
+
+        Examples
+        --------
+        >>> import causalaudit as ca
+        >>> posterior = ca.fit(ca.models.loan.linear(), ca.datasets.make_loan(50, seed=0))
+        >>> posterior.copy().data["salary"].equals(posterior.data["salary"])
+        True
+        """
+        return replace(self, data=self.data.copy(), idata=copied(self.idata), settings=deepcopy(self.settings))
 
     def save(self, path: str | Path) -> None:
         """Write the posterior, its data and settings to a netCDF file; `Posterior.load` reads it back.
@@ -280,6 +310,7 @@ class Posterior:
         ...     ca.Posterior.load(f"{folder}/loan.nc", scm)
         Posterior of 'loan, linear': 50 people, 4 × 1000 draws by laplace
         """
+        check_types(Posterior.save, locals())
         density = _density(self.scm, self.data, self.idata)
         write_posterior(Path(path), density, self.data, self.idata, self.settings)
 
@@ -294,11 +325,13 @@ class Posterior:
             compared, and the densities of stored draws are computed again. Also if the program has chosen another
             coupling (`SCM.with_coupling`); if it has chosen none, it takes the one that was saved.
         """
-        saved = SavedPosterior(Path(path))
-        scm = scm.with_columns_of(saved.data)
-        saved.refuse_another_structure(scm)
-        saved.refuse_other_equations(_density(scm, saved.data, saved.idata))
-        return cls(saved.under_its_coupling(scm), saved.data, saved.idata, saved.settings)
+        check_types(Posterior.load, locals())
+        with believing(Path(path).name):
+            saved = SavedPosterior(Path(path))
+            scm = scm.with_columns_of(saved.data)
+            saved.refuse_another_structure(scm)
+            saved.refuse_other_equations(_density(scm, saved.data, saved.idata))
+            return cls(saved.under_its_coupling(scm), saved.data, saved.idata, saved.settings)
 
 
 def _density(scm: SCM, data: pd.DataFrame, idata: InferenceData) -> ProgramDensity:

@@ -12,9 +12,10 @@ import xarray as xr
 from causalaudit.arviz_versions import InferenceData, group_names, group_of, inference_data
 from causalaudit.errors import InferenceError, SavedFileError
 from causalaudit.inference.density.log_density import Accuracy, ProgramDensity
+from causalaudit.inference.posterior.stored import check_groups, check_settings
 from causalaudit.scm import SCM
 from causalaudit.scm.noise import Coupling
-from causalaudit.storage import Artefact, pack, read_artefact, unpack, write_artefact
+from causalaudit.storage import pack, read_artefact, unpack, write_artefact
 
 KIND = "posterior"
 _GROUPS = ("posterior", "latents", "log_prior", "sample_stats", "observed_data")
@@ -40,17 +41,14 @@ class SavedPosterior:
             raise SavedFileError(
                 f"{path.name!r} holds {artefact.kind}, and not a posterior: read it with causalaudit.load."
             )
-        content = self._content(artefact)
+        content = unpack(artefact.header["content"], artefact.groups["arrays"])
         self._program, self._check = artefact.header["program"], content["check"]
-        self.data: pd.DataFrame = content["data"]
-        self.idata = inference_data(**content["groups"])
         self.settings: dict[str, Any] = artefact.header["settings"]
         self.coupling: dict[str, Coupling] = artefact.header.get("coupling", {})
-
-    @staticmethod
-    def _content(artefact: Artefact) -> dict[str, Any]:
-        content: dict[str, Any] = unpack(artefact.header["content"], artefact.groups["arrays"])
-        return content
+        check_settings(self.settings, self.coupling)
+        check_groups(content["groups"], content["data"], self.settings)
+        self.data: pd.DataFrame = content["data"]
+        self.idata = inference_data(**content["groups"])
 
     def refuse_another_structure(self, scm: SCM) -> None:
         """Refuse a program with other sites, families, edges, latents or levels."""

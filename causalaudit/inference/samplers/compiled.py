@@ -1,6 +1,5 @@
 """Densities and their gradients as straight-line tensor code: most of their cost is the Python of the program."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from causalaudit.errors import ProgramError
+from causalaudit.global_state import ignored_warnings
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 _CANNOT_BE_TRACED = (
@@ -41,8 +41,7 @@ def _record(function: Function, point: torch.Tensor) -> Any:
     graph = make_fx(lambda at: torch.func.grad_and_value(function)(at))(point)
     graph.graph.eliminate_dead_code()
     graph.recompile()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch announces that it will replace its recorder
+    with ignored_warnings():  # torch announces that it will replace its recorder
         return torch.jit.freeze(torch.jit.trace(graph.eval(), (point,), check_trace=False))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from causalaudit.arguments import check_value
 from causalaudit.errors import DataError, nearest
 
 FeatureCost = float | Callable[[Any, Any], float]
@@ -118,6 +119,8 @@ def _listed(argument: str, names: Any) -> tuple[Any, ...]:
         raise DataError(f"{argument} is the text {names!r}, but must be a list: [{names!r}].")
     if not isinstance(names, Collection) or isinstance(names, Mapping):
         raise DataError(f"{argument} is {names!r}, but must be a list.")
+    for name in names:
+        check_value(f"What {argument} lists", name)
     return tuple(names)
 
 
@@ -125,6 +128,8 @@ def _orders(orders: Mapping[str, Sequence[Any]] | None) -> dict[str, tuple[Any, 
     if orders is not None and not isinstance(orders, Mapping):
         raise DataError(f"orders is {orders!r}, but must map a feature to its values, lowest first.")
     for name, order in (orders or {}).items():
+        for value in order if isinstance(order, Collection) and not isinstance(order, str) else ():
+            check_value(f"A value in the order of {name!r}", value)
         if isinstance(order, str) or not isinstance(order, Collection) or len(set(order)) != len(list(order)):
             raise DataError(f"The order of {name!r} must be a list of different values, but is {order!r}.")
     return None if orders is None else {name: tuple(order) for name, order in orders.items()}

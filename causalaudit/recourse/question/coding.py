@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from causalaudit.arguments import check_value
 from causalaudit.errors import DataError, nearest
 from causalaudit.people import Protected, check_features, check_table, codes_of, levels_of, read_protected
 from causalaudit.recourse.question.items import items_of, ranges_of
@@ -78,6 +79,7 @@ class Vocabulary:
             if name not in self.features:
                 raise DataError(f"{name!r} is not a feature; there are {', '.join(map(repr, self.features))}.")
             place = self.features.index(name)
+            check_value(f"The value of {name!r}", value)
             if value not in self.items[place]:
                 raise DataError(f"Nobody has {name!r} = {value!r}.")
             codes[place] = self.items[place].index(value)
@@ -160,6 +162,8 @@ def code_people(
     check_table(data)
     groups = read_protected(data, protected, bare=True)
     names = check_features(data, features, {groups.column: "protected column"})
+    for name in names:
+        _refuse_infinite(data[name])
     inside = groups.protected(data) | groups.compared(data)
     chosen = data.loc[inside, [name for name in data.columns if name in {*names, groups.column}]]
     coded = [_code(chosen[name], (orders or {}).get(name)) for name in names]
@@ -176,6 +180,16 @@ def code_people(
         status.astype(np.int32),
         np.array([0] * len(others) + [1], dtype=np.int8),
     )
+
+
+def _refuse_infinite(column: "pd.Series[Any]") -> None:
+    infinite = column.isin([np.inf, -np.inf])
+    if infinite.any():
+        raise DataError(
+            f"The feature {column.name!r} is infinite for {int(infinite.sum())} of {len(column)} people, for example "
+            f"{column.index[infinite.to_numpy()][0]!r}: what a change costs is not known. Give the value that is "
+            "meant, or bin the feature."
+        )
 
 
 def _check_thresholds(thresholds: Any, names: list[str], ordered: list[bool]) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from causalaudit.arguments import check_number, check_share
 from causalaudit.errors import DataError
-from causalaudit.people import check_share
 from causalaudit.recourse.question.change_rules import DECIMALS
 
 
@@ -35,9 +35,7 @@ def _numbers(name: str, values: Any) -> list[float]:
 
 def check_no_recourse_cost(cost: float | None) -> float | None:
     """Return the recourse cost of people without recourse, c∞ (section 2.1 of the paper)."""
-    if cost is not None and not (cost >= 0 and np.isfinite(cost)):
-        raise DataError(f"no_recourse_cost is {cost!r}, but must be a finite number of at least 0.")
-    return cost
+    return None if cost is None else check_number("no_recourse_cost", cost, low=0)
 
 
 def as_json(value: Any) -> Any:

@@ -18,7 +18,7 @@ def split_people(
     if split is None:
         everyone = np.ones(len(affected), dtype=bool)
         return everyone, everyone
-    searched = draw_part(2 * people.group + affected, split, generator(seed, "recourse split"))
+    searched = draw_part(2 * people.group + affected, split, generator(seed, "recourse split"), people.data.index)
     for part in (searched, ~searched):
         if any(not (affected & part & (people.group == side)).any() for side in (0, 1)):
             raise DataError(

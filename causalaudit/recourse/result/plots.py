@@ -7,7 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from causalaudit.figures import BLUE, GREY, RED, own_axes
+from causalaudit.arguments import check_types
+from causalaudit.figures import BLUE, GREY, RED, as_written, own_axes
 from causalaudit.recourse.intervals.over_draws import joined_bands
 from causalaudit.recourse.intervals.scores import curve_bands
 from causalaudit.recourse.notions.measures import MICRO, distribution, last_of_cost, steps
@@ -43,6 +44,7 @@ def plot_top_subgroups(
     >>> ca.plots.plot_top_subgroups(result, "equal_effectiveness", n=3).get_xlabel()
     'score: Equal Effectiveness, micro'
     """
+    check_types(plot_top_subgroups, locals())
     ax = own_axes(ax)
     notion = result.notion(metric, parameter, viewpoint)
     top = result.top(metric, n, parameter=parameter, viewpoint=notion.viewpoint)
@@ -64,7 +66,7 @@ def plot_top_subgroups(
     marks = [Line2D([], [], marker="o", color=_colour(result, bias), linewidth=1.5) for bias in shown]
     labels = ["fair" if bias is None else f"bias against {bias}" for bias in shown]
     ax.legend(marks, labels, frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
-    return ax
+    return as_written(ax)
 
 
 def _mark_infinity(ax: Axes, ends: np.ndarray, finite: np.ndarray) -> None:
@@ -106,6 +108,7 @@ def plot_effectiveness_cost(
     >>> ca.plots.plot_effectiveness_cost(result, {"rich": False, "saves": False}).get_xlabel()
     'cost'
     """
+    check_types(plot_effectiveness_cost, locals())
     ax = own_axes(ax)
     place = result.place(subgroup)
     candidates = result.candidates.only(place)
@@ -131,7 +134,7 @@ def plot_effectiveness_cost(
     ax.set(xlabel="cost", ylabel=f"share with recourse ({viewpoint})", xlim=(0, right), ylim=(0, 1.02))
     ax.set_title("If " + _short(subgroup, candidates.sizes[:, 0].tolist()), fontsize="small")
     ax.legend(frameon=False, fontsize="small")
-    return ax
+    return as_written(ax)
 
 
 def plot_rank_agreement(result: "RecourseResult", ax: Axes | None = None) -> Axes:
@@ -147,6 +150,7 @@ def plot_rank_agreement(result: "RecourseResult", ax: Axes | None = None) -> Axe
     >>> len(ca.plots.plot_rank_agreement(result).get_yticks()) == len(result.notions)
     True
     """
+    check_types(plot_rank_agreement, locals())
     ax = own_axes(ax)
     agreement = rank_agreement(result)
     image = ax.imshow(agreement, cmap="RdBu_r", vmin=-1, vmax=1)
@@ -160,4 +164,4 @@ def plot_rank_agreement(result: "RecourseResult", ax: Axes | None = None) -> Axe
             column, row, f"{round(value, 1) + 0.0:.1f}", ha="center", va="center", fontsize="xx-small", color=colour
         )
     ax.figure.colorbar(image, ax=ax, shrink=0.8, label="Spearman's correlation of ranks")
-    return ax
+    return as_written(ax)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from causalaudit.people import check_share
+from causalaudit.arguments import check_share, check_types
 
 if TYPE_CHECKING:
     from causalaudit.recourse.result.result import RecourseResult
@@ -33,6 +33,7 @@ def ranking_analysis(result: "RecourseResult", share: float = 0.1) -> pd.DataFra
     ----------
     Kavouras et al. (2023), Fairness aware counterfactuals for subgroups, table 10.
     """
+    check_types(ranking_analysis, locals())
     share = check_share("share", share, one=True)
     rows = []
     for notion, part in zip(result.notions, result.by_notion(), strict=True):
@@ -60,6 +61,7 @@ def aggregated_rankings(result: "RecourseResult") -> pd.DataFrame:
     ----------
     Kavouras et al. (2023), Fairness aware counterfactuals for subgroups, table 11.
     """
+    check_types(aggregated_rankings, locals())
     ranks, scores = (np.stack([part[name] for part in result.by_notion()]) for name in ("rank", "score"))
     first = ((ranks == 1) & (scores > 0)).astype(float)
     number = first.sum(axis=1, keepdims=True)
@@ -78,6 +80,7 @@ def rank_agreement(result: "RecourseResult") -> pd.DataFrame:
     pandas.DataFrame
         Notions × notions.
     """
+    check_types(rank_agreement, locals())
     ranks = np.stack([rankdata(part["rank"]) for part in result.by_notion()])
     centred = ranks - ranks.mean(axis=1, keepdims=True)
     lengths = np.sqrt((centred**2).sum(axis=1))

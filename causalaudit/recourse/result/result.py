@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from causalaudit.arguments import check_count, check_types
 from causalaudit.arviz_versions import InferenceData, inference_data
-from causalaudit.errors import DataError, check_count
+from causalaudit.errors import DataError
 from causalaudit.recourse.causal.draw_counts import RecourseByDraw
 from causalaudit.recourse.causal.twins import TwinComparison
 from causalaudit.recourse.evidence.candidates import Candidates
@@ -141,6 +142,7 @@ class RecourseResult(AuditResult):
         pandas.DataFrame
             Rows of the table by rank; of equal rank, those with more people first.
         """
+        check_types(RecourseResult.top, locals())
         check_count("n", n)
         part = self.rows(self.notion(metric, parameter, viewpoint))
         people = part["n0"] + part["n1"]
@@ -153,6 +155,7 @@ class RecourseResult(AuditResult):
 
     def notion(self, metric: str, parameter: float | None = None, viewpoint: str | None = None) -> Notion:
         """Return the notion that is named, or the first one."""
+        check_types(RecourseResult.notion, locals())
         named = [notion for notion in self.notions if notion.metric == metric]
         if not named:
             asked = dict.fromkeys(notion.metric for notion in self.notions)
@@ -168,6 +171,7 @@ class RecourseResult(AuditResult):
 
     def place(self, subgroup: Mapping[str, Any]) -> int:
         """Return the position of a subgroup, given as feature → value."""
+        check_types(RecourseResult.place, locals())
         codes = self.vocabulary.codes(subgroup)
         found = np.flatnonzero((self.candidates.subgroups == codes).all(axis=1))
         if not len(found):
@@ -199,6 +203,7 @@ class RecourseResult(AuditResult):
         Comparison
             With the text of figures 2 to 7, an HTML form, and the actions as a table.
         """
+        check_types(RecourseResult.explain, locals())
         place = self.place(subgroup)
         if metric is None:
             rows = self.table.iloc[place :: len(self.candidates)]
@@ -236,6 +241,7 @@ class RecourseResult(AuditResult):
             `effectiveness0, effectiveness1` (their shares), `together0, together1` (shares to whom it or an action
             before it gives recourse).
         """
+        check_types(RecourseResult.actions, locals())
         place = self.place(subgroup)
         pairs, before = self.candidates.pairs(place), self.candidates.subgroups[place]
         changes = [np.where(codes == before, -1, codes) for codes in self.candidates.actions[pairs]]
@@ -269,6 +275,7 @@ class RecourseResult(AuditResult):
         -----
         They are about the people of the data, of whom it is uncertain how they would respond.
         """
+        check_types(RecourseResult.probabilities, locals())
         if self.draws is None:
             raise DataError(_NO_POSTERIOR)
         parts = [self.draws.probabilities(notion, tolerance) for notion in self.notions]
@@ -304,6 +311,7 @@ class RecourseResult(AuditResult):
         von Kügelgen, Karimi, Bhatt, Valera, Weller and Schölkopf (2022), On the fairness of causal algorithmic
         recourse, section 3.2.
         """
+        check_types(RecourseResult.individuals, locals())
         if self.twins is None:
             raise DataError(_NO_POSTERIOR)
         return self.twins(tolerance, progress)

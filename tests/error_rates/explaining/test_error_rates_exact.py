@@ -269,7 +269,7 @@ def test_natural_effects_are_averages_of_the_measures_without_a_feature_that_fol
 
 
 def test_the_effect_on_the_treated_is_direct_minus_reversed_indirect():
-    """Theorem 10 with its weights corrected: the average of counterfactual fairness given x and y."""
+    """Lemma 5; as the average of counterfactual fairness, Theorem 10, it is in test_other_effects.py."""
     result = decompose(SP.scm_b(), draw_tables(np.random.default_rng(0), 200), GENERIC)
     for a, b in ((0, 1), (1, 0)):
         parts = measure(result, "direct", a, b, a) - measure(result, "indirect", b, a, a)

@@ -37,6 +37,7 @@ def estimate(people, weights="w", rule=RULE, **options):
     return ca.estimate_error_rates(people, GRAPH, rule, weights=weights, progress=False, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:method='plugin' with continuous covariates")
 @pytest.mark.parametrize("kind", ["saturated", "weights", "responses", "robust"])
 def test_the_influence_of_a_person_is_their_weight_times_the_slope_in_it(kind):

@@ -99,7 +99,7 @@ def test_equal_scores_take_the_smaller_set():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"candidates": "X"}, "candidates is 'X', but must be a list"),
+        ({"candidates": "X"}, "candidates is the text 'X', but must be a list"),
         ({"candidates": []}, "must be a list of columns, with at least one"),
         ({"candidates": ["X", "Q"]}, "The candidate 'Q' is not in data"),
         ({"candidates": ["X", "Y"]}, "reads the outcome 'Y'"),

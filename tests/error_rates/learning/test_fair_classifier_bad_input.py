@@ -149,3 +149,51 @@ def test_the_plot_of_frontiers():
     assert ca.plots.plot_frontier(table).get_xlabel() == "bound ε"
     with pytest.raises(DataError, match="A frontier has no column 'acuracy': did you mean 'accuracy'"):
         ca.plots.plot_frontier(table, y="acuracy")
+
+
+# Types, cells and labels
+
+
+@pytest.mark.parametrize("method", ["table", "logistic"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows.assign(W=np.where(rows.index < 2, np.inf, rows.W)), "'W' is infinite for 2 of 200 people"),
+        (lambda rows: rows.assign(W=rows.W.astype("Int64").where(rows.index > 4)), "'W' is missing for 5 of 200"),
+        (lambda rows: rows.assign(W=np.nan), "'W' is missing for 200 of 200"),
+        (lambda rows: pd.concat([rows, rows[["W"]]], axis=1), "'W' is in data twice"),
+        (lambda rows: rows.assign(W=[[1]] * len(rows)), r"'W' holds \[1\] for the person 0"),
+        (lambda rows: rows.astype({"W": "float16"}), r"'W' is of the type float16: make it column.astype\(float\)"),
+    ],
+)
+def test_columns_that_cannot_be_read(change, message, method):
+    people = draw_people(200, 3)
+    with pytest.raises(DataError, match=message):
+        ca.FairClassifier(EXPLAINABLE_GRAPH, "X", "Y", method=method).fit(change(people[FEATURES]), people["Y"])
+
+
+@pytest.mark.parametrize("method", ["table", "logistic"])
+def test_nullable_columns_are_like_others(method):
+    people = draw_people(200, 3)
+    rows, fair = people[FEATURES], ca.FairClassifier(EXPLAINABLE_GRAPH, "X", "Y", eps_direct=0.1, method=method)
+    plain = fair.fit(rows, people["Y"]).decision_proba(rows)
+    assert np.array_equal(fair.fit(rows.astype("Int64"), people["Y"].astype("Int64")).decision_proba(rows), plain)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("C", None), ("C", "1"), ("confidence", "much"), ("min_accuracy", [1]), ("method", ["table"]), ("graph", {}),
+     ("posterior", "one"), ("seed", 1.5), ("randomised", "no"), ("eps_direct", "0.1"), ("draws", -1), ("protected", 3)],
+)  # fmt: skip
+def test_settings_of_another_type(name, value):
+    people = draw_people(60, 3)
+    asked = {"graph": EXPLAINABLE_GRAPH, "protected": "X", "outcome": "Y", "eps_direct": 0.2} | {name: value}
+    with pytest.raises(DataError, match=rf"^{name} (is|must)"):
+        ca.FairClassifier(**asked).fit(people[FEATURES], people["Y"])
+
+
+@pytest.mark.parametrize("labels", [3, "yes", None, [1], [[1, 2]] * 60, [np.inf] + [1.0] * 59])
+def test_labels_that_are_none(labels):
+    people = draw_people(60, 3)
+    with pytest.raises(DataError):
+        ca.FairClassifier(EXPLAINABLE_GRAPH, "X", "Y").fit(people[FEATURES], labels)

@@ -46,6 +46,7 @@ def test_bounds_hold_for_decisions(appendix_b3):
     assert ((fair.predict_proba(rows)[:, 1] > 0.5) == share).all()
 
 
+@pytest.mark.slow
 def test_bounds_on_the_linear_proxy_overshoot(appendix_b3):
     """The paper bounds the terms of the score: that costs ten points of accuracy which bounds on decisions do not."""
     people, settings = appendix_b3
@@ -96,6 +97,7 @@ def test_tight_bounds_on_logistic_regression(appendix_b3, bounds):
     assert fair.accuracy_ > 0.55
 
 
+@pytest.mark.slow
 def test_logistic_regression_by_a_diagram_with_continuous_covariates():
     """Weights by logistic regression: close to the truth of a linear SCM, where nobody's decision is random."""
     rng = np.random.default_rng(0)

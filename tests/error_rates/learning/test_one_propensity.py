@@ -49,6 +49,7 @@ def test_a_fair_classifier_and_an_estimate_agree(kind):
     assert min(abs(terms["indirect"]), abs(terms["spurious"])) > 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("features", "options"), [(["X", "W"], {}), (["X", "W"], {"margin": "confidence"}), (["X", "W", "C"], {})]
 )
