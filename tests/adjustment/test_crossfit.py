@@ -114,6 +114,7 @@ def test_rates_are_means_of_the_efficient_influence_function_by_hand():
     assert np.allclose(found.influence.mean(axis=0), 0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_influence_of_a_person_is_the_slope_in_their_weight():
     found, group, *_ = make_rates(np.random.default_rng(1))
     equal, influence = np.ones((1, len(group))), found.crossed_influence()

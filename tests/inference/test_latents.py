@@ -111,6 +111,7 @@ def level_2():
     return ca.fit(scm, people, draws=250, chains=4, seed=0)
 
 
+@pytest.mark.slow
 def test_level_2_likelihood_equals_a_brute_force_grid(level_2):
     draws = level_2.parameters()
     found = level_2.log_likelihood().to_numpy().reshape(1000, -1)

@@ -167,6 +167,7 @@ def factor(n):
 FACTOR = {"b": dist.Normal(0.0, 1.0), "s": dist.HalfNormal(1.0)}
 
 
+@pytest.mark.slow
 def test_nodes_of_a_latent_follow_far_enough_to_reach_its_mirror_image():
     """Starts on the other side led nowhere, and the mirror image was missed by a posterior that was trusted."""
     rng = np.random.default_rng(6)

@@ -54,6 +54,7 @@ def exact(people):
     }
 
 
+@pytest.mark.slow
 def test_nuts_recovers_the_conjugate_posterior(posterior, people):
     table = posterior.summary()
     for name, law in exact(people).items():

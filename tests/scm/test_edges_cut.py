@@ -292,6 +292,7 @@ def test_causes_without_a_mean():
         school().without(("u", "lsat"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("edge", "pair"), [(("gender", "balance"), ("salary", "balance")), (("salary", "balance"), ("gender", "salary"))]
 )

@@ -25,6 +25,7 @@ def constant(theirs, difference):
     return lambda x: (np.full(len(x), theirs + difference), np.full(len(x), theirs))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*rest on a poor match")  # everyone is in the groups
 def test_power_is_that_of_simulated_groups():
     """Large groups at a known rate: what is left is the chance of a significant result, counted."""
@@ -39,6 +40,7 @@ def test_power_is_that_of_simulated_groups():
             assert expected == pytest.approx(((control - test > 0) & (control - test > width)).mean(), abs=0.006)
 
 
+@pytest.mark.slow
 def test_the_answer_is_the_smallest_k_from_which_on_the_power_is_there():
     result = audit(people_of(constant(0.4, 0.0), np.random.default_rng(1)), 100)
     found = choose_k(result, 0.3, sizes=range(2, 60))

@@ -136,6 +136,7 @@ def slope(posterior):
     return float(posterior.parameters()["gap"].mean())
 
 
+@pytest.mark.slow
 def test_confounding_takes_the_place_of_an_effect(posterior):
     """At rho = 0 the answer is that of the posterior, to the bit; the more is confounding, the less is effect."""
     swept = ca.confounding_sensitivity(

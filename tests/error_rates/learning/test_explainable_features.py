@@ -43,6 +43,7 @@ def explainable(features):
     return ca.find_explaining_set(GRAPH, features, "X", outcome="Y") is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", ["neg_log_loss", "accuracy"])
 def test_it_is_as_good_as_the_best_explainable_set(people, scoring):
     chosen = select(people, GRAPH, CANDIDATES, scoring=scoring, cv=2, seed=3)

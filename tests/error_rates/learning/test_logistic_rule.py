@@ -23,6 +23,7 @@ def appendix_b3():
     return people, {"graph": None, "protected": "X", "outcome": "Y", "y": 1, "posterior": posterior, "draws": 1}
 
 
+@pytest.mark.slow
 def test_bounds_hold_for_decisions(appendix_b3):
     people, settings = appendix_b3
     rows, labels = people[["X", "W", "Z"]], people["Y"]
