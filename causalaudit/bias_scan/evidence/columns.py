@@ -37,8 +37,12 @@ class Columns:
     @property
     def ranks(self) -> tuple[int, int]:
         """How many numbers the models of A given C and of the event have to fit."""
-        status, outcome = (int(np.linalg.matrix_rank(rows.T @ rows)) + 1 for rows in (self.status, self.outcome))
+        status, outcome = (_rank(rows) + 1 for rows in (self.status, self.outcome))
         return status, outcome
+
+
+def _rank(rows: np.ndarray) -> int:
+    return int(np.linalg.matrix_rank(rows.T @ rows)) if rows.shape[1] else 0
 
 
 def plain_columns(strata: Strata) -> Columns:

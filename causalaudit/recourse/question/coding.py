@@ -187,7 +187,7 @@ def _refuse_infinite(column: "pd.Series[Any]") -> None:
     if infinite.any():
         raise DataError(
             f"The feature {column.name!r} is infinite for {int(infinite.sum())} of {len(column)} people, for example "
-            f"{column.index[infinite.to_numpy()][0]!r}: what a change costs is not known. Give the value that is "
+            f"{column.index[infinite.to_numpy()].tolist()[0]!r}: what a change costs is not known. Give the value that is "
             "meant, or bin the feature."
         )
 

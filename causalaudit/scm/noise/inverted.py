@@ -5,6 +5,8 @@ smallest value whose distribution function reaches the quantile, to the last bit
 the same course for everybody, as `torch.func.vmap` needs.
 """
 
+from typing import Any
+
 import torch
 from torch.distributions import Distribution
 
@@ -14,14 +16,31 @@ _GREATEST = 2.0**53  # of the whole numbers that a double holds
 _SIGN = -(2**63)
 
 
+class _Bits(torch.autograd.Function):
+    """The bits of a number as one of the other type; old versions of torch cannot run a plain view under vmap."""
+
+    @staticmethod
+    def forward(value: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
+        return value.view(kind)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, value: torch.Tensor, kind: torch.dtype) -> tuple[torch.Tensor, Any]:
+        return _Bits.apply(value, kind), in_dims[0]
+
+
 def _key(value: torch.Tensor) -> torch.Tensor:
     """Return whole numbers in the order of doubles, neighbours to neighbours."""
-    bits = (value + 0.0).view(torch.int64)  # no minus zero
+    bits: torch.Tensor = _Bits.apply(value + 0.0, torch.int64)  # no minus zero
     return torch.where(bits >= 0, bits, _SIGN - bits)
 
 
 def _double(key: torch.Tensor) -> torch.Tensor:
-    return torch.where(key >= 0, key, _SIGN - key).view(torch.float64)
+    found: torch.Tensor = _Bits.apply(torch.where(key >= 0, key, _SIGN - key), torch.float64)
+    return found
 
 
 def just_below(value: torch.Tensor) -> torch.Tensor:

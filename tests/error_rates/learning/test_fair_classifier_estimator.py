@@ -14,6 +14,7 @@ OLD = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9)
 FAULTS = {
     "check_positive_only_tag_during_fit": "subtracts a mean from whole numbers in place",
     "check_sample_weight_equivalence_on_dense_data": "names classes by the first label, which differs once shuffled",
+    "check_sample_weight_equivalence_on_sparse_data": "is asked of estimators that take no sparse tables, too",
 }
 GRAPH = ca.diagram([(f"x{place}", "Y") for place in range(100)])
 
