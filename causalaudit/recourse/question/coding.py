@@ -185,10 +185,10 @@ def code_people(
 def _refuse_infinite(column: "pd.Series[Any]") -> None:
     infinite = column.isin([np.inf, -np.inf])
     if infinite.any():
+        one = column.index[infinite.to_numpy()].tolist()[0]
         raise DataError(
             f"The feature {column.name!r} is infinite for {int(infinite.sum())} of {len(column)} people, for example "
-            f"{column.index[infinite.to_numpy()].tolist()[0]!r}: what a change costs is not known. Give the value that is "
-            "meant, or bin the feature."
+            f"{one!r}: what a change costs is not known. Give the value that is meant, or bin the feature."
         )
 
 
