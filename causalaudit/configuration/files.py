@@ -22,8 +22,8 @@ def inside(folder: Path, name: str, role: str) -> Path:
 
     Examples
     --------
-    >>> inside(Path("/tmp"), "audit/people.csv", "data file").as_posix()
-    '/tmp/audit/people.csv'
+    >>> inside(Path("audit"), "data/people.csv", "data file").as_posix()
+    'audit/data/people.csv'
     """
     if "\0" in name or not name.strip():
         raise ConfigurationError(f"The {role} {name!r} is not the name of a file.")
